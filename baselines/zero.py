@@ -1,0 +1,15 @@
+"""Zero filling: the control that every imputation has to beat."""
+
+from __future__ import annotations
+
+import scipy.sparse as sp
+
+from pagnn_bench.methods.imputation import ImputationMethod
+from pagnn_bench.missing import IncompleteGraph
+
+
+class Zero(ImputationMethod):
+    """X̂ = M ⊙ X: an unknown word counts as absent."""
+
+    def impute(self, graph: IncompleteGraph, seed: int) -> sp.csr_array:
+        return graph.features

@@ -1,0 +1,1 @@
+"""Hydra's configuration groups, installed as ``pagnn_bench.conf``."""

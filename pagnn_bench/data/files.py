@@ -1,0 +1,104 @@
+"""The data folder: where it is, which files belong in it, and reading and writing them by checksum.
+
+``checksums.json`` says, for every dataset and part, which sets of files can serve (any one is enough) and the
+SHA-256 of each file. The folder has the layout of torch_geometric, so one that its loaders have filled can be
+used as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+from pagnn_bench.errors import RequestError
+
+Files = dict[str, str]  # path inside the data folder -> SHA-256 of the content
+
+# dataset -> part -> alternatives, the preferred one first
+TABLE: Mapping[str, Mapping[str, list[Files]]] = json.loads(
+    resources.files("pagnn_bench.data").joinpath("checksums.json").read_text("utf-8")
+)
+
+
+def data_root(root: str | os.PathLike[str] | None) -> Path:
+    """The folder that ``data.root`` names; without one, the user's cache folder."""
+    if root:
+        return Path(root).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "pagnn-bench"
+
+
+def file_state(root: Path, path: str, sha256: str) -> str:
+    """``ok``, ``missing`` or ``damaged``."""
+    file = root / path
+    if not file.is_file():
+        return "missing"
+    return "ok" if hashlib.sha256(file.read_bytes()).hexdigest() == sha256 else "damaged"
+
+
+def read_checked(root: Path, name: str, files: Files) -> dict[str, bytes]:
+    """The contents of ``files``, keyed by file name; no byte is interpreted before all have been checked.
+
+    Raises:
+        RequestError: a file cannot be read or is not the published one.
+    """
+    contents = {}
+    for path, sha256 in files.items():
+        file = root / path
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise RequestError(f"data={name}: {file} cannot be read ({error.strerror}).") from error
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise RequestError(
+                f"data={name}: {file} is damaged (its SHA-256 is not the published one); "
+                f"`pagnn-bench data fetch {name} --force` fetches it again."
+            )
+        contents[file.name] = content
+    return contents
+
+
+def set_aside(file: Path) -> Path:
+    """Rename a damaged file, so that a good one can take its place and nothing of the user's is lost.
+
+    Raises:
+        RequestError: the folder cannot be written to.
+    """
+    aside = file.with_name(f"{file.name}.damaged")
+    try:
+        os.replace(file, aside)
+    except OSError as error:
+        raise _not_writable(file.parent, error) from error
+    return aside
+
+
+def write_atomically(file: Path, content: bytes) -> None:
+    """Write all of ``content`` or nothing, also when another process writes the same file.
+
+    Raises:
+        RequestError: the folder cannot be written to.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as temporary:
+            try:
+                temporary.write(content)
+                temporary.close()
+                os.chmod(temporary.name, 0o644)  # a temporary file is private; data in a shared folder is not
+                os.replace(temporary.name, file)
+            except BaseException:
+                os.unlink(temporary.name)
+                raise
+    except OSError as error:
+        raise _not_writable(file.parent, error) from error
+
+
+def _not_writable(folder: Path, error: OSError) -> RequestError:
+    return RequestError(
+        f"data.root: {folder} cannot be written to ({error.strerror}); set PAGNN_DATA to another folder."
+    )

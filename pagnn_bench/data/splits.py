@@ -1,0 +1,71 @@
+"""Which nodes train, validate and test: a published split by name, or a seeded random one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pagnn_bench.data.graph import Split
+from pagnn_bench.data.options import integer
+from pagnn_bench.errors import RequestError
+
+
+def choose_split(
+    config: Mapping[str, Any], labels: np.ndarray, published: Mapping[str, Callable[[], Split]]
+) -> Split:
+    """The split that ``data.split`` names.
+
+    Args:
+        config: the ``data`` group; ``split`` is a key of ``published``, ``random``, or ``auto`` (the
+            published split where there is one, else random).
+        labels: ``[n]`` int64, -1 = unlabelled.
+        published: the splits that come with the data; called only when chosen, as one may need its own file.
+    """
+    choice = config["split"]
+    if choice == "auto":
+        choice = next(iter(published), "random")
+    if choice in published:
+        return published[choice]()
+    if choice == "random":
+        return random_split(
+            labels,
+            seed=integer(config, "split_seed", at_least=0),
+            train_per_class=integer(config, "train_per_class", at_least=1),
+            num_val=integer(config, "num_val", at_least=1),
+            num_test=None if config["num_test"] is None else integer(config, "num_test", at_least=1),
+        )
+    choices = ", ".join([*published, "random", "auto"])
+    raise RequestError(f"data.split={choice}: {config['name']} has no such split; choose from {choices}.")
+
+
+def random_split(
+    labels: np.ndarray, *, seed: int, train_per_class: int, num_val: int, num_test: int | None
+) -> Split:
+    """Draw ``train_per_class`` nodes of every class, then validation and test nodes from the rest.
+
+    Args:
+        labels: ``[n]`` int64, -1 = unlabelled (never drawn).
+        seed: the same seed gives the same split.
+        train_per_class, num_val: how many nodes.
+        num_test: how many nodes; None takes all that remain.
+    """
+    shuffled = np.random.default_rng(seed).permutation(np.flatnonzero(labels >= 0))
+    train = []
+    for label in range(labels.max() + 1):
+        members = shuffled[labels[shuffled] == label]
+        if len(members) < train_per_class:
+            raise RequestError(
+                f"data.train_per_class={train_per_class}: class {label} has {len(members)} labelled nodes."
+            )
+        train.append(members[:train_per_class])
+    chosen = np.concatenate(train)
+    rest = shuffled[~np.isin(shuffled, chosen)]
+    if num_val + (num_test or 1) > len(rest):
+        raise RequestError(
+            f"data.num_val={num_val} and data.num_test={'all the rest' if num_test is None else num_test}: "
+            f"only {len(rest)} labelled nodes remain after the training nodes."
+        )
+    end = None if num_test is None else num_val + num_test
+    return Split(train=chosen, val=rest[:num_val], test=rest[num_val:end])

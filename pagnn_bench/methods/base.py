@@ -1,0 +1,117 @@
+"""What a method is: it looks once at an incomplete graph and then builds networks for any number of seeds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from pagnn_bench.errors import RequestError
+from pagnn_bench.missing import PATTERNS, IncompleteGraph
+from pagnn_bench.nn.inputs import DropoutFirstInput, Input, make_input
+from pagnn_bench.nn.network import PARTS, Part, StackedNetwork, TwoLayer, neighbourhood
+from pagnn_bench.nn.sparse import SparseOperator
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a method has worked out for one mask.
+
+    Attributes:
+        network: (weight seeds, init gain) → the stacked network of these seeds.
+        facts: numbers worth keeping with the records, such as the share of empty neighbourhoods.
+    """
+
+    network: Callable[[Sequence[int], float], StackedNetwork]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class Method(ABC):
+    """Base of all methods. Hyper-parameters are constructor arguments, named as the keys of the method's YAML."""
+
+    patterns: ClassVar[tuple[str, ...]] = PATTERNS  # the missing patterns that the method is defined for
+    oracle: ClassVar[bool] = False  # True only for controls that may look at the complete features
+
+    @abstractmethod
+    def prepare(self, graph: IncompleteGraph, seed: int, device: torch.device) -> Prepared:
+        """Do everything that depends on the mask but not on the seed of a trial.
+
+        Args:
+            graph: what is known; hidden values are not in it.
+            seed: seed of whatever is random in here (an imputation model); the same for all trials of a mask.
+            device: where the networks will live.
+        """
+
+
+@dataclass(frozen=True)
+class Signal:
+    """The two fixed matrices of a two-layer method.
+
+    Attributes:
+        aggregated: G [n, d], input of layer 1, CSR or dense.
+        operator: P [n, n], propagation of layer 2.
+        before: (Q [n, n], X [n, d], C [n, 1] or [n, d]) with G = (Q X) ⊙ C; needed for dropout before aggregation.
+        facts: see :class:`Prepared`.
+    """
+
+    aggregated: sp.csr_array | np.ndarray
+    operator: sp.csr_array
+    before: tuple[sp.csr_array, sp.csr_array | np.ndarray, np.ndarray] | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+INPUT_DROPOUTS = ("post", "pre", "none")
+
+
+class TwoLayerMethod(Method):
+    """A method that ends in the two-layer network of the paper; a subclass says what G and P are.
+
+    Args:
+        hidden: width h of the hidden layer.
+        dropout: dropout rate.
+        input_dropout: ``post`` drops entries of G, ``pre`` drops features before they are aggregated, ``none``
+            leaves dropout to the hidden layer.
+        bias: whether the layers have a bias.
+    """
+
+    def __init__(self, hidden: int, dropout: float, input_dropout: str, bias: bool) -> None:
+        if not (isinstance(hidden, int) and hidden > 0):
+            raise RequestError(f"method.hidden={hidden}: give a whole number of at least 1.")
+        if not (isinstance(dropout, (int, float)) and 0 <= dropout < 1):
+            raise RequestError(f"method.dropout={dropout}: give a rate from 0 up to, but not including, 1.")
+        if input_dropout not in INPUT_DROPOUTS:
+            choices = ", ".join(INPUT_DROPOUTS)
+            raise RequestError(f"method.input_dropout={input_dropout}: choose one of {choices}.")
+        self.hidden, self.dropout, self.input_dropout, self.bias = hidden, float(dropout), input_dropout, bias
+
+    @abstractmethod
+    def signal(self, graph: IncompleteGraph, seed: int) -> Signal:
+        """G and P of this method."""
+
+    def prepare(self, graph: IncompleteGraph, seed: int, device: torch.device) -> Prepared:
+        signal = self.signal(graph, seed)
+        parts = {}
+        for part in PARTS:
+            operator, columns = neighbourhood(signal.operator, getattr(graph.split, part))
+            first = self._input(signal, columns, part, device)
+            parts[part] = Part(first, SparseOperator(operator, device))
+        sizes = (signal.aggregated.shape[1], self.hidden, graph.num_classes)
+        rates = (0.0 if self.input_dropout == "none" else self.dropout, self.dropout)
+
+        def network(seeds: Sequence[int], gain: float) -> TwoLayer:
+            return TwoLayer(parts, sizes, seeds, rates, gain, self.bias, device)
+
+        return Prepared(network, signal.facts)
+
+    def _input(self, signal: Signal, rows: np.ndarray, part: str, device: torch.device) -> Input:
+        if part == "train" and self.input_dropout == "pre":
+            assert signal.before is not None
+            operator, features, correction = signal.before
+            operator, columns = neighbourhood(operator, rows)
+            return DropoutFirstInput(operator, features[columns], correction[rows], device)
+        return make_input(signal.aggregated[rows], device)

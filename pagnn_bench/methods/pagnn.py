@@ -1,0 +1,58 @@
+"""PaGNN: partial graph neural networks (Jiang and Zhang, arXiv 2003.10130)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pagnn_bench.errors import RequestError
+from pagnn_bench.methods.base import Signal, TwoLayerMethod
+from pagnn_bench.missing import IncompleteGraph
+from pagnn_bench.nn.propagate import (
+    aggregation,
+    mean_operator,
+    partial_aggregate,
+    partial_correction,
+    partial_operator,
+    symmetric_operator,
+    with_self_loops,
+)
+
+
+class PaGNN(TwoLayerMethod):
+    """Two layers of partial aggregation; no parameter and no estimate for what is missing.
+
+    Layer 1 averages the observed neighbours only, attribute by attribute (eq. 12 and 13 of the paper)::
+
+        PaGNN-M: G = Ã(M ⊙ H) ⊘ ÃM          PaGNN-N: G = ÂE ⊙ Â(M ⊙ H) ⊘ ÂM
+
+    The hidden layer has no missing entries, so layer 2 is the same formula with a mask of ones: Ā for M, Â for N.
+
+    Args:
+        norm: ``m`` or ``n``, the paper's two aggregations.
+        mask_update: count a node as observed in layer 2 only if layer 1 saw anything (as partial convolutions do).
+        **common: see :class:`TwoLayerMethod`.
+    """
+
+    def __init__(self, norm: str, mask_update: bool, **common: Any) -> None:
+        super().__init__(**common)
+        if norm not in ("m", "n"):
+            raise RequestError(f"method.norm={norm}: choose m (mean) or n (symmetric normalisation).")
+        self.norm, self.mask_update = norm, mask_update
+
+    def signal(self, graph: IncompleteGraph, seed: int) -> Signal:
+        first = partial_aggregate(graph.adjacency, graph.features, graph.observed, self.norm)
+        if self.mask_update:
+            operator = partial_operator(graph.adjacency, first.sighted, self.norm)
+        else:
+            operator = (mean_operator if self.norm == "m" else symmetric_operator)(graph.adjacency)
+        before = None
+        if self.input_dropout == "pre":
+            weights, _ = aggregation(graph.adjacency, self.norm)
+            correction = partial_correction(graph.adjacency, graph.observed, self.norm)
+            before = (weights, graph.features, correction)
+        # A node is blind when neither it nor any neighbour received anything: its prediction is all bias.
+        blind = with_self_loops(graph.adjacency) @ first.sighted.astype(np.float64) == 0
+        facts = {"empty_share": first.empty_share, "blind_share": float(blind.mean())}
+        return Signal(first.values, operator, before, facts)

@@ -1,0 +1,153 @@
+"""The first linear layer of a stack of seeds: G W with a fixed G and dropout of its own for every seed.
+
+G (aggregated or imputed features) has no parameters and needs no gradient, so it is computed once per mask and only
+its rows in the neighbourhood of the nodes in question are kept. Three forms, one interface::
+
+    input(weight [S, d, h], streams, rate) -> [S, r, h]
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from pagnn_bench.nn.dropout import DropoutStreams, KeepBits
+from pagnn_bench.nn.sparse import BlockPattern, csr_tensor
+
+# A sparse product does about a fifth of the multiply-adds per second of a dense one, and dropout costs per stored
+# entry: the two break even near this density (measured on two cores).
+DENSE_FROM = 0.3
+
+# Evaluation multiplies the same sparse G for every seed; blocks of at most this many stored entries bound the memory.
+EVALUATION_ENTRIES = 1 << 24
+
+
+class Input(Protocol):
+    """What stands before the first weights of a network."""
+
+    def __call__(self, weight: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor: ...
+
+
+def make_input(rows: sp.csr_array | np.ndarray, device: torch.device) -> Input:
+    """The faster form for this matrix [r, d]."""
+    if isinstance(rows, np.ndarray):
+        return DenseInput(rows, device)
+    if rows.nnz > DENSE_FROM * np.prod(rows.shape):
+        return DenseInput(rows.toarray(), device)
+    return SparseInput(rows, device)
+
+
+class _BlockProduct(torch.autograd.Function):
+    """[S, nnz] values in a shared pattern times [S, d, h]; gradient for the weights only."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, values: Tensor, source: SparseInput) -> Tensor:
+        ctx.source, ctx.values = source, values
+        members, _, width = weight.shape
+        return (source.pattern.build(values) @ weight.reshape(-1, width)).view(members, -1, width)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        source, grad = ctx.source, grads[0].contiguous()
+        members, _, width = grad.shape
+        transposed = source.transpose.build(ctx.values.index_select(1, source.order))
+        return (transposed @ grad.view(-1, width)).view(members, -1, width), None, None
+
+
+class SparseInput:
+    """G as CSR [r, d]; every seed has its own dropout on the stored entries (a dropped zero is a zero)."""
+
+    def __init__(self, rows: sp.csr_array, device: torch.device) -> None:
+        rows = sp.csr_array(rows, copy=True)
+        rows.sum_duplicates()
+        # The transpose carries the position of each of its entries in G, so both share one array of values.
+        position = sp.csr_array((np.arange(rows.nnz), rows.indices, rows.indptr), shape=rows.shape)
+        transposed = sp.csr_array(position.T)
+        self.values = torch.from_numpy(rows.data.astype(np.float32)).to(device)
+        self.order = torch.from_numpy(transposed.data.astype(np.int32)).to(device)
+        self.pattern = BlockPattern(rows, device)
+        self.transpose = BlockPattern(transposed, device)
+
+    def __call__(self, weight: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:
+        if streams is not None:
+            members = weight.shape[0]
+            values = self.values.expand(members, -1)
+            if rate > 0:
+                values = values * streams.draw(self.values.numel(), rate).factors()
+            return _BlockProduct.apply(weight, values, self)
+        step = max(1, EVALUATION_ENTRIES // max(1, self.values.numel()))
+        parts = weight.split(step)
+        return torch.cat([_BlockProduct.apply(w, self.values.expand(len(w), -1), self) for w in parts])
+
+
+class _DenseProduct(torch.autograd.Function):
+    """Dense G with per-seed keep-bits; one masked copy of G at a time, made anew in the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, matrix: Tensor, keep: KeepBits) -> Tensor:
+        ctx.matrix, ctx.keep = matrix, keep
+        out = weight.new_empty(weight.shape[0], matrix.shape[0], weight.shape[2])
+        for member, own in enumerate(weight):
+            torch.mm(matrix * keep.factors(member).view_as(matrix), own, out=out[member])
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        matrix, keep, grad = ctx.matrix, ctx.keep, grads[0]
+        out = grad.new_empty(grad.shape[0], matrix.shape[1], grad.shape[2])
+        for member, own in enumerate(grad):
+            torch.mm((matrix * keep.factors(member).view_as(matrix)).T, own, out=out[member])
+        return out, None, None
+
+
+class DenseInput:
+    """G as a dense matrix [r, d]."""
+
+    def __init__(self, rows: np.ndarray, device: torch.device) -> None:
+        self.matrix = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(device)
+
+    def __call__(self, weight: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:
+        if streams is None or rate == 0:
+            members, depth, width = weight.shape
+            folded = weight.transpose(0, 1).reshape(depth, members * width)
+            return (self.matrix @ folded).view(-1, members, width).transpose(0, 1)
+        return _DenseProduct.apply(weight, self.matrix, streams.draw(self.matrix.numel(), rate))
+
+
+class DropoutFirstInput:
+    """Dropout on the features *before* they are aggregated: G = (Q drop(X)) ⊙ C, anew for every seed and epoch.
+
+    The order of the authors' later code; a dropped entry counts as an observed zero (C stays as it is). Several times
+    slower than dropout on G, which needs no aggregation in the loop.
+
+    Args:
+        operator: Q, CSR [r, k], the aggregation without the per-entry division.
+        features: X, CSR or dense [k, d].
+        correction: C, dense [r, d] or [r, 1].
+    """
+
+    def __init__(
+        self,
+        operator: sp.csr_array,
+        features: sp.csr_array | np.ndarray,
+        correction: np.ndarray,
+        device: torch.device,
+    ) -> None:
+        dense = features if isinstance(features, np.ndarray) else features.toarray()
+        self.operator = csr_tensor(operator, device)
+        self.features = torch.from_numpy(np.ascontiguousarray(dense, dtype=np.float32)).to(device)
+        self.correction = torch.from_numpy(correction.astype(np.float32)).to(device)
+
+    def __call__(self, weight: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:
+        if streams is None or rate == 0:
+            return self._aggregate(self.features) @ weight
+        keep = streams.draw(self.features.numel(), rate)
+        dropped = (self.features * keep.factors(k).view_as(self.features) for k in range(weight.shape[0]))
+        return torch.stack([self._aggregate(x) @ own for x, own in zip(dropped, weight)])
+
+    def _aggregate(self, features: Tensor) -> Tensor:
+        return (self.operator @ features) * self.correction

@@ -1,0 +1,60 @@
+"""One progress bar over all trials of a command: ETA, where it is, and the running mean."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from tqdm import tqdm
+
+from pagnn_bench.cell import Cell
+
+REFRESH_SECONDS = 0.2
+
+
+class Progress:
+    """Counts trials as they finish; inside a stack it shows the epoch, so that a long batch is seen to move."""
+
+    def __init__(self, trials: int) -> None:
+        self.bar = tqdm(total=trials, unit="trial", dynamic_ncols=True, smoothing=0)
+        self._left = self._failed = 0
+        self._accuracies: list[float] = []
+        self._shown = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.bar.close()
+
+    def start(self, cell: Cell, mask: int, trials: int) -> None:
+        """A batch begins; whatever the last one left unfinished (it failed) is counted."""
+        self._skip()
+        self._left = trials
+        if self._cell is not cell:
+            self._cell, self._accuracies = cell, []
+        self.bar.set_description(f"{cell}, mask {mask}", refresh=False)
+
+    def epoch(self, epoch: int, finished: Sequence[Mapping[str, Any]]) -> None:
+        """One epoch of the stack is over, and these trials with it."""
+        good = [record["test_acc"] for record in finished if record["status"] == "ok"]
+        self._accuracies += good
+        self._failed += len(finished) - len(good)
+        self._left -= len(finished)
+        self.bar.update(len(finished))
+        if finished or time.monotonic() - self._shown > REFRESH_SECONDS:
+            self._shown = time.monotonic()
+            notes = [f"epoch {epoch}"]
+            if self._accuracies:
+                notes.append(f"mean {100 * sum(self._accuracies) / len(self._accuracies):.2f} %")
+            if self._failed:
+                notes.append(f"{self._failed} failed")
+            self.bar.set_postfix_str(", ".join(notes))
+
+    _cell: Cell | None = None
+
+    def _skip(self) -> None:
+        self._failed += self._left
+        self.bar.update(self._left)
+        self._left = 0

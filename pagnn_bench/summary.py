@@ -1,0 +1,86 @@
+"""What a person wants to know about a cell, from its records."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pagnn_bench.cell import Cell
+from pagnn_bench.paper import paper_accuracy
+from pagnn_bench.store import Trial
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Numbers of one cell; accuracies in percent.
+
+    Attributes:
+        mean: over all trials.
+        mask_std: standard deviation of the mask means, None with a single mask.
+        seed_std: standard deviation over seeds inside a mask (root mean square over masks), None with single seeds.
+        epochs: mean number of epochs.
+        epoch_ms: milliseconds of one training epoch of one seed, evaluation excluded, in the stack as it ran.
+    """
+
+    trials: int
+    masks: int
+    failed: int
+    mean: float | None
+    mask_std: float | None
+    seed_std: float | None
+    epochs: float | None
+    epoch_ms: float | None
+
+
+def count(number: int, thing: str) -> str:
+    """``1 trial``, ``2 trials``."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def summarise(trials: Sequence[Trial]) -> Summary:
+    """Mean and spread of a cell's trials; failed ones are counted and left out of every mean."""
+    good = [trial for trial in trials if trial.ok]
+    by_mask: dict[int, list[float]] = {}
+    for trial in good:
+        by_mask.setdefault(trial.mask, []).append(100 * trial.record["test_acc"])
+    means = [statistics.fmean(values) for values in by_mask.values()]
+    variances = [statistics.variance(values) for values in by_mask.values() if len(values) > 1]
+    batches = {trial.batch.path: trial.batch.facts for trial in good}
+    seconds = sum(facts["train_seconds"] for facts in batches.values())
+    seed_epochs = sum(facts["seed_epochs"] for facts in batches.values())
+    return Summary(
+        trials=len(good),
+        masks=len(by_mask),
+        failed=len(trials) - len(good),
+        mean=statistics.fmean(100 * trial.record["test_acc"] for trial in good) if good else None,
+        mask_std=statistics.stdev(means) if len(means) > 1 else None,
+        seed_std=statistics.fmean(variances) ** 0.5 if variances else None,
+        epochs=statistics.fmean(trial.record["epochs"] for trial in good) if good else None,
+        epoch_ms=1000 * seconds / seed_epochs if seed_epochs else None,
+    )
+
+
+def describe(cell: Cell, trials: Sequence[Trial]) -> list[str]:
+    """The closing lines of ``run`` for one cell."""
+    summary = summarise(trials)
+    data = cell.data.get("label", cell.data["name"])
+    head = f"{cell.method.get('label', cell.method['name'])} on {data}, {cell.missing['name']}, rate {cell.rate:g}"
+    if summary.mean is None:
+        return [f"{head}: no finished trial"]
+    line = f"{head}: test accuracy {summary.mean:.2f} %"
+    spreads = [
+        f"±{value:.2f} over {name}"
+        for value, name in ((summary.mask_std, "masks"), (summary.seed_std, "seeds"))
+        if value is not None
+    ]
+    if spreads:
+        line += f" ({', '.join(spreads)})"
+    published = paper_accuracy(cell.missing["name"], cell.data["name"], cell.method["name"], cell.rate)
+    if published is not None:
+        line += f"; paper {published:.2f} ({summary.mean - published:+.2f})"
+    details = f"  {count(summary.trials, 'trial')} on {count(summary.masks, 'mask')}"
+    if summary.failed:
+        details += f", {summary.failed} failed"
+    details += f"; {summary.epochs:.0f} epochs, {summary.epoch_ms:.2f} ms per epoch and seed"
+    return [line, details]

@@ -1,0 +1,67 @@
+"""Packed dropout bits: right frequencies, independent streams, no dependence on the company."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from pagnn_bench.nn.dropout import DropoutStreams, dropout, keep_digits
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.25, 0.5, 0.6, 0.9])
+def test_frequency_scale_and_mean(rate):
+    factors = DropoutStreams([1], CPU).draw(200_000, rate).factors()[0]
+    kept = factors > 0
+    sigma = np.sqrt(rate * (1 - rate) / factors.numel())
+    assert abs(kept.float().mean().item() - (1 - rate)) < 4 * sigma
+    assert factors[kept].unique().numel() == 1
+    # Kept probability times scale is 1 exactly: the scale uses the probability as rounded.
+    digits, keep = keep_digits(1 - rate)
+    assert factors.max().item() * keep == pytest.approx(1, rel=1e-6)
+    assert sum(d * 2.0 ** -(k + 1) for k, d in enumerate(digits)) == keep
+    assert keep == pytest.approx(1 - rate, abs=2**-16)
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.3])
+def test_bits_are_independent(rate):
+    """Every bit position has the right rate, and neighbouring bits are uncorrelated."""
+    bits = (DropoutStreams([7], CPU).draw(64 * 4000, rate).factors()[0] > 0).double().view(4000, 64)
+    sigma = np.sqrt(rate * (1 - rate) / 4000)
+    assert (bits.mean(0) - (1 - rate)).abs().max() < 4.5 * sigma
+    correlation = torch.corrcoef(bits.T).fill_diagonal_(0)
+    assert correlation.abs().max() < 5 / np.sqrt(4000)
+
+
+def test_a_stream_does_not_depend_on_its_company():
+    alone = DropoutStreams([5], CPU)
+    among = DropoutStreams([4, 5, 6], CPU)
+    for count in (10, 1000, 64, 65):
+        assert torch.equal(alone.draw(count, 0.5).factors()[0], among.draw(count, 0.5).factors()[1])
+    among.select([1])
+    assert torch.equal(alone.draw(77, 0.3).factors(), among.draw(77, 0.3).factors())
+
+
+def test_members_differ_and_draws_differ():
+    streams = DropoutStreams([1, 2], CPU)
+    first, second = streams.draw(640, 0.5).factors(), streams.draw(640, 0.5).factors()
+    assert not torch.equal(first[0], first[1])
+    assert not torch.equal(first, second)
+    assert torch.equal(first[1], DropoutStreams([1, 2], CPU).draw(640, 0.5).factors(1))
+
+
+def test_dropout_of_stacked_values():
+    values = torch.ones(3, 11, 7)
+    out = dropout(values, DropoutStreams([1, 2, 3], CPU), 0.5)
+    assert out.shape == values.shape
+    assert set(out.unique().tolist()) == {0.0, 2.0}
+    assert dropout(values, None, 0.5) is values
+    assert dropout(values, DropoutStreams([1, 2, 3], CPU), 0.0) is values
+
+
+@pytest.mark.parametrize("keep", [0.0, 1.0, -1.0])
+def test_impossible_keep_probability(keep):
+    with pytest.raises(ValueError, match="inside"):
+        keep_digits(keep)
