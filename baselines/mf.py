@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import ImputationMethod
 from pagnn_bench.missing import IncompleteGraph
 
@@ -14,7 +15,7 @@ class MeanFilling(ImputationMethod):
     With whole nodes missing, every such node receives the same vector μ.
     """
 
-    def impute(self, graph: IncompleteGraph, seed: int) -> np.ndarray:
+    def impute(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
         observed = graph.observed.dense()
         count = observed.sum(axis=0)
         total = graph.features.sum(axis=0, dtype=np.float64)

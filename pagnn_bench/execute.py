@@ -1,12 +1,13 @@
-"""Train one batch of trials: from the cell's configuration to records. The only module that brings all parts together."""
+"""Train one batch of trials: from the configuration of a cell to records. Here all parts come together."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,10 +15,12 @@ import torch
 from pagnn_bench.cell import Cell, canonical_json
 from pagnn_bench.data import Graph, load_graph
 from pagnn_bench.errors import RequestError
-from pagnn_bench.methods import Method, build_method
-from pagnn_bench.methods.base import Prepared
+from pagnn_bench.methods import build_method
+from pagnn_bench.methods.base import Context, Prepared
+from pagnn_bench.methods.imputation import imputation_error
 from pagnn_bench.missing import IncompleteGraph, check_missing, draw_observed, hide
-from pagnn_bench.train import Protocol, train
+from pagnn_bench.progress import Watcher
+from pagnn_bench.train import Protocol, TrainingResult, train
 
 # Tiny weights under strong weight decay become denormal numbers, which CPUs handle very slowly; 0 is as good.
 torch.set_flush_denormal(True)
@@ -74,66 +77,83 @@ def check_cell(cell: Cell) -> None:
 class _MaskWork:
     """What all batches of one mask share; kept from one batch to the next."""
 
-    key: tuple[str, int, torch.device]
+    key: tuple[str, int, int | None]
     graph: IncompleteGraph
     prepared: Prepared
+    facts: dict[str, Any]
     seconds: float
 
 
 class Executor:
-    """Trains batches on one device; batches that follow each other on the same mask share their preparation."""
+    """Trains batches on one device; batches that follow each other on the same mask share their preparation.
 
-    def __init__(self, device: torch.device, threads: int | None = None, keep_curve: bool = False) -> None:
+    Args:
+        device: where to train.
+        threads: CPU threads, None for torch's choice.
+        keep_curve: keep the training loss of every epoch.
+        cache: folder for learned imputations, None to keep none.
+    """
+
+    def __init__(
+        self,
+        device: torch.device,
+        threads: int | None = None,
+        keep_curve: bool = False,
+        cache: Path | None = None,
+    ) -> None:
         if threads is not None:
             torch.set_num_threads(threads)
-        self.device, self.keep_curve, self.threads = device, keep_curve, torch.get_num_threads()
+        self.device, self.keep_curve, self.cache = device, keep_curve, cache
+        self.threads = torch.get_num_threads()
         self._work: _MaskWork | None = None
 
-    def run(
-        self,
-        cell: Cell,
-        mask: int,
-        seeds: Sequence[int],
-        on_epoch: Callable[[int, Sequence[Mapping[str, Any]]], None] | None = None,
-    ) -> BatchResult:
-        """Train the trials (cell, mask, seed) of all given seeds as one stack."""
-        protocol = Protocol.from_config(cell.protocol)
-        work = self._prepare(cell, mask, protocol)
-        start = time.perf_counter()
-        network = work.prepared.network(
-            [cell.trial_seed("weights", mask, seed) for seed in seeds], protocol.init_gain
-        )
-        result = train(
-            network,
-            work.graph,
-            protocol,
-            [cell.trial_seed("dropout", mask, seed) for seed in seeds],
-            self.device,
-            self.keep_curve,
-            on_epoch,
-        )
+    def run(self, cell: Cell, mask: int, seeds: Sequence[int], watch: Watcher | None = None) -> BatchResult:
+        """Train the trials (cell, mask, seed) of all given seeds, as one stack where they share a preparation."""
+        start, watch = time.perf_counter(), watch or Watcher()
+        stacks = [[seed] for seed in seeds] if build_method(cell.method).per_seed else [list(seeds)]
+        results = [self._run_stack(cell, mask, stack, watch) for stack in stacks]
+        records = [record for result, _ in results for record in result.records]
         facts = {
-            "stack": len(seeds),
-            "missing_share": work.graph.observed.missing_share,
-            **work.prepared.facts,
-            "prepare_seconds": work.seconds,
-            "train_seconds": result.train_seconds,
-            "eval_seconds": result.eval_seconds,
-            "total_seconds": work.seconds + time.perf_counter() - start,
-            "seed_epochs": result.seed_epochs,
+            "stack": len(stacks[0]),
+            **results[-1][1].facts,
+            "prepare_seconds": sum(work.seconds for _, work in results),
+            "train_seconds": sum(result.train_seconds for result, _ in results),
+            "eval_seconds": sum(result.eval_seconds for result, _ in results),
+            "total_seconds": time.perf_counter() - start,
+            "seed_epochs": sum(result.seed_epochs for result, _ in results),
         }
-        records = [{"seed": seed, **record} for seed, record in zip(seeds, result.records)]
+        records = [{"seed": seed, **record} for seed, record in zip(seeds, records)]
         return BatchResult(records, facts, graph_of(cell).checksum)
 
-    def _prepare(self, cell: Cell, mask: int, protocol: Protocol) -> _MaskWork:
-        key = (cell.hash, mask, self.device)
+    def _run_stack(
+        self, cell: Cell, mask: int, seeds: Sequence[int], watch: Watcher
+    ) -> tuple[TrainingResult, _MaskWork]:
+        protocol = Protocol.from_config(cell.protocol)
+        work = self._prepare(cell, mask, seeds, protocol, watch)
+        weights = [cell.trial_seed("weights", mask, seed) for seed in seeds]
+        dropout = [cell.trial_seed("dropout", mask, seed) for seed in seeds]
+        network = work.prepared.network(weights, protocol.init_gain)
+        trained = train(network, work.graph, protocol, dropout, self.device, self.keep_curve, watch.epoch)
+        return trained, work
+
+    def _prepare(
+        self, cell: Cell, mask: int, seeds: Sequence[int], protocol: Protocol, watch: Watcher
+    ) -> _MaskWork:
+        method = build_method(cell.method)
+        key = (cell.hash, mask, seeds[0] if method.per_seed else None)
         if self._work is None or self._work.key != key:
             start = time.perf_counter()
             graph = graph_of(cell)
             shape = (graph.num_nodes, graph.num_features)
             observed = draw_observed(cell.missing, cell.rate, shape, cell.mask_seed(mask))
-            method: Method = build_method(cell.method)
             incomplete = hide(graph, observed, protocol.feature_norm, oracle=method.oracle)
-            prepared = method.prepare(incomplete, cell.method_seed(mask), self.device)
-            self._work = _MaskWork(key, incomplete, prepared, time.perf_counter() - start)
+            seed = cell.trial_seed("method", mask, seeds[0]) if method.per_seed else cell.method_seed(mask)
+            context = Context(seed, self.device, watch.report, self.cache)
+            prepared = method.prepare(incomplete, context)
+            # A cached imputation took its time when it was made, and that time is part of the method's time.
+            seconds = time.perf_counter() - start + prepared.facts.get("cached_seconds", 0.0)
+            facts = {"missing_share": observed.missing_share, **prepared.facts}
+            if prepared.filled is not None and protocol.feature_norm == "none" and not method.oracle:
+                facts |= imputation_error(prepared.filled, graph.features, observed)
+            self._work = _MaskWork(key, incomplete, prepared, facts, seconds)
         return self._work

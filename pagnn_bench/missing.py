@@ -45,8 +45,7 @@ class Observed:
     @property
     def missing_share(self) -> float:
         """Share of hidden entries: the rate as drawn."""
-        mask = self.rows if self.rows is not None else self.cells
-        return 1.0 - float(np.mean(mask))
+        return 1.0 - float((self.rows if self.rows is not None else self.dense()).mean())
 
     def dense(self) -> np.ndarray:
         """The mask as bool [n, d]."""
@@ -77,7 +76,7 @@ def draw_observed(missing: Mapping[str, Any], rate: float, shape: tuple[int, int
     """Draw a mask of the configured pattern.
 
     Args:
-        missing: the ``missing`` group: ``pattern`` (rows | cells | biased), ``exact``, and for biased ``low``, ``high``.
+        missing: the ``missing`` group: ``pattern``, ``exact``, and for biased ``low``, ``high``.
         rate: share of missing entries, in [0, 1).
         shape: (n, d).
         seed: seed of the mask (see :meth:`pagnn_bench.cell.Cell.mask_seed`).

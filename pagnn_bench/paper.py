@@ -24,13 +24,13 @@ class PaperEntry:
 @cache
 def paper_entries() -> dict[tuple[str, str, str, float], PaperEntry]:
     """(missing, data, method, rate) → the paper's entry, 260 of them, in the order of the tables."""
-    with files("pagnn_bench").joinpath("paper.csv").open(encoding="utf-8", newline="") as file:
-        return {
-            (row["missing"], row["data"], row["method"], float(row["rate"])): PaperEntry(
-                float(row["accuracy"]), row["copied"] == "1"
-            )
-            for row in csv.DictReader(file)
-        }
+    text = files("pagnn_bench").joinpath("paper.csv").read_text(encoding="utf-8")
+    return {
+        (row["missing"], row["data"], row["method"], float(row["rate"])): PaperEntry(
+            float(row["accuracy"]), row["copied"] == "1"
+        )
+        for row in csv.DictReader(text.splitlines())
+    }
 
 
 def paper_accuracy(missing: str, data: str, method: str, rate: float) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -10,14 +11,29 @@ from tqdm import tqdm
 
 from pagnn_bench.cell import Cell
 
-REFRESH_SECONDS = 0.2
+# How often the bar is drawn: smoothly for a person, rarely into a log file.
+TERMINAL_SECONDS, LOG_SECONDS = 0.2, 30.0
 
 
-class Progress:
+class Watcher:
+    """Who looks on while a batch is trained; this one does not care."""
+
+    def epoch(self, epoch: int, finished: Sequence[Mapping[str, Any]]) -> None:
+        """One epoch of the stack is over, and these trials with it."""
+
+    def report(self, text: str) -> None:
+        """How far the preparation of a mask has come (a learned imputation may take minutes)."""
+
+
+class Progress(Watcher):
     """Counts trials as they finish; inside a stack it shows the epoch, so that a long batch is seen to move."""
 
     def __init__(self, trials: int) -> None:
-        self.bar = tqdm(total=trials, unit="trial", dynamic_ncols=True, smoothing=0)
+        self._interval = TERMINAL_SECONDS if sys.stderr.isatty() else LOG_SECONDS
+        self.bar = tqdm(
+            total=trials, unit="trial", dynamic_ncols=True, smoothing=0, mininterval=self._interval
+        )
+        self._cell: Cell | None = None
         self._left = self._failed = 0
         self._accuracies: list[float] = []
         self._shown = 0.0
@@ -34,25 +50,26 @@ class Progress:
         self._left = trials
         if self._cell is not cell:
             self._cell, self._accuracies = cell, []
-        self.bar.set_description(f"{cell}, mask {mask}", refresh=False)
+        self.bar.set_description_str(f"{cell}, mask {mask}", refresh=False)
 
     def epoch(self, epoch: int, finished: Sequence[Mapping[str, Any]]) -> None:
-        """One epoch of the stack is over, and these trials with it."""
         good = [record["test_acc"] for record in finished if record["status"] == "ok"]
         self._accuracies += good
         self._failed += len(finished) - len(good)
         self._left -= len(finished)
         self.bar.update(len(finished))
-        if finished or time.monotonic() - self._shown > REFRESH_SECONDS:
-            self._shown = time.monotonic()
-            notes = [f"epoch {epoch}"]
-            if self._accuracies:
-                notes.append(f"mean {100 * sum(self._accuracies) / len(self._accuracies):.2f} %")
-            if self._failed:
-                notes.append(f"{self._failed} failed")
-            self.bar.set_postfix_str(", ".join(notes))
+        self.report(f"epoch {epoch}")
 
-    _cell: Cell | None = None
+    def report(self, text: str) -> None:
+        if time.monotonic() - self._shown < self._interval:
+            return
+        self._shown = time.monotonic()
+        notes = [text]
+        if self._accuracies:
+            notes.append(f"mean {100 * sum(self._accuracies) / len(self._accuracies):.2f} %")
+        if self._failed:
+            notes.append(f"{self._failed} failed")
+        self.bar.set_postfix_str(", ".join(notes))
 
     def _skip(self) -> None:
         self._failed += self._left

@@ -50,6 +50,7 @@ class Settings:
     stack: int
     force: bool
     train_curve: bool
+    cache: bool
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Settings:
@@ -58,7 +59,7 @@ class Settings:
             raise RequestError(f"stack={settings.stack}: give a whole number of at least 1.")
         if settings.threads is not None and (type(settings.threads) is not int or settings.threads < 1):
             raise RequestError(f"threads={settings.threads}: give a whole number of at least 1, or null.")
-        for key in ("force", "train_curve"):
+        for key in ("force", "train_curve", "cache"):
             if not isinstance(getattr(settings, key), bool):
                 raise RequestError(f"{key}={getattr(settings, key)}: choose true or false.")
         return settings
@@ -140,7 +141,8 @@ def _train(plan: Sequence[Batch], store: Store, settings: Settings) -> int:
     for cell in {batch.cell.hash: batch.cell for batch in plan}.values():
         check_cell(cell)
     store.prepare()
-    executor = Executor(device, settings.threads, settings.train_curve)
+    cache = store.cells_dir.parent / "imputed" if settings.cache else None
+    executor = Executor(device, settings.threads, settings.train_curve, cache)
     facts = {"device": str(device), "threads": executor.threads}
     progress = Progress(sum(len(batch.seeds) for batch in plan))
     failed = False
@@ -149,17 +151,17 @@ def _train(plan: Sequence[Batch], store: Store, settings: Settings) -> int:
             for batch in plan:
                 progress.start(batch.cell, batch.mask, len(batch.seeds))
                 try:
-                    result = executor.run(batch.cell, batch.mask, batch.seeds, progress.epoch)
+                    result = executor.run(batch.cell, batch.mask, batch.seeds, progress)
                 except Exception as error:
                     failed = True
                     message = f"{type(error).__name__}: {error}"
-                    where = (batch.cell, batch.mask, batch.seeds)
-                    store.save_failure(*where, message, traceback.format_exc(), collect_provenance(**facts))
+                    trace, provenance = traceback.format_exc(), collect_provenance(**facts)
+                    store.save_failure(batch.cell, batch.mask, batch.seeds, message, trace, provenance)
                 else:
                     failed |= any(record["status"] == "failed" for record in result.records)
                     provenance = collect_provenance(**facts, data_checksum=result.data_checksum)
-                    where = (batch.cell, batch.mask)
-                    store.save(*where, result.records, result.facts, provenance, batch.generation)
+                    done = (result.records, result.facts, provenance, batch.generation)
+                    store.save(batch.cell, batch.mask, *done)
     except KeyboardInterrupt:
         print("Stopped. Every finished batch is kept; the same command goes on from here.", file=sys.stderr)
         return 130

@@ -40,7 +40,6 @@ BASE = Cell.from_config(CONFIG)
         "data.root",
         "data.recommended",
         "data.paper",
-        "method.description",
     ],
 )
 def test_what_changes_no_number_changes_no_identity(path):

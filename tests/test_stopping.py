@@ -72,5 +72,5 @@ def test_members_are_independent_and_can_leave():
 
 
 def test_unknown_rule():
-    with pytest.raises(RequestError, match="protocol.stopping=never: choose one of val_loss, either"):
+    with pytest.raises(RequestError, match=r"protocol\.stopping=never: choose one of val_loss, either"):
         stopping_rule("never", 1, 1)

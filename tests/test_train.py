@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from pagnn_bench.errors import RequestError
+from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.pagnn import PaGNN
 from pagnn_bench.missing import hide
 from pagnn_bench.nn.dropout import DropoutStreams
@@ -20,6 +21,7 @@ from tests.conftest import random_graph, random_observed
 from tests.reference import PlainPaGNN
 
 CPU = torch.device("cpu")
+CONTEXT = Context(seed=0, device=CPU)
 PROTOCOL = Protocol(
     lr=0.02,
     weight_decay=5e-3,
@@ -46,7 +48,7 @@ def incomplete():
 
 
 def run(method, graph, seeds, protocol=PROTOCOL, **options):
-    prepared = method.prepare(graph, 0, CPU)
+    prepared = method.prepare(graph, CONTEXT)
     return train(
         prepared.network([100 + s for s in seeds], protocol.init_gain),
         graph,
@@ -71,7 +73,7 @@ def test_five_steps_equal_a_plain_torch_geometric_loop(norm, pattern, dropout):
     """Same weights, same dropout masks, Adam with L2: the parameters stay together, seed by seed."""
     graph = random_graph(nodes=90)
     graph = hide(graph, random_observed(graph, pattern, 0.6))
-    prepared = pagnn(norm, dropout).prepare(graph, 0, CPU)
+    prepared = pagnn(norm, dropout).prepare(graph, CONTEXT)
     network = prepared.network([1, 2, 3], 1.414)
     plains = [PlainPaGNN(graph, norm, hidden=8) for _ in range(3)]
     for member, plain in enumerate(plains):
@@ -161,7 +163,7 @@ def test_learns_something(incomplete, stopping):
 
 
 def test_a_diverged_seed_fails_alone_and_says_why(incomplete):
-    prepared = pagnn().prepare(incomplete, 0, CPU)
+    prepared = pagnn().prepare(incomplete, CONTEXT)
     network = prepared.network([100, 101, 102], 1.414)
     with torch.no_grad():
         network.weight2[1, 0, 0] = torch.inf
@@ -191,10 +193,10 @@ def test_mask_update_and_blind_nodes():
     graph = hide(graph, random_observed(graph, "rows", 0.9))
     for norm in ("m", "n"):
         plain, updated = pagnn(norm), pagnn(norm, mask_update=True)
-        facts = plain.prepare(graph, 0, CPU).facts
+        facts = plain.prepare(graph, CONTEXT).facts
         assert 0 < facts["blind_share"] < facts["empty_share"] < 1
         assert run(updated, graph, [0]).records[0]["status"] == "ok"
-        assert (updated.signal(graph, 0).operator != plain.signal(graph, 0).operator).nnz > 0
+        assert (updated.signal(graph, CONTEXT).operator != plain.signal(graph, CONTEXT).operator).nnz > 0
 
 
 @pytest.mark.parametrize(

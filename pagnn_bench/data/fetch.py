@@ -143,7 +143,8 @@ def obtain(root: Path, name: str, part: str) -> tuple[Files, str | None]:
             if len(addresses) < len(lacking):
                 continue
             try:
-                for (path, sha256), content in zip(lacking.items(), source.read(addresses)):
+                contents = source.read(addresses)
+                for (path, sha256), content in zip(lacking.items(), contents, strict=True):
                     if hashlib.sha256(content).hexdigest() != sha256:
                         raise SourceError(f"it has another file under the name of {path}")
                     write_atomically(root / path, content)

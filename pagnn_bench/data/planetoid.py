@@ -33,6 +33,16 @@ CORA_CLASSES = (
     b"Rule_Learning",
 )
 
+# What the pickles (of Python 2 and an old scipy) name, and the module that has it today.
+PICKLED = {
+    ("numpy", "ndarray"): "numpy",
+    ("numpy", "dtype"): "numpy",
+    ("numpy.core.multiarray", "_reconstruct"): "numpy.core.multiarray",
+    ("scipy.sparse.csr", "csr_matrix"): "scipy.sparse",
+    ("collections", "defaultdict"): "collections",
+    ("__builtin__", "list"): "builtins",
+}
+
 
 class RawGraph(NamedTuple):
     """What both forms hold: features ``[n, d]``, edges ``[2, E]``, labels ``[n]``, test nodes ``[1000]``."""
@@ -87,24 +97,12 @@ def read_pickles(contents: Mapping[str, bytes], name: str) -> RawGraph:
 
 
 class _PlanetoidUnpickler(pickle.Unpickler):
-    """Loads arrays, sparse matrices and dictionaries of lists, and refuses to look up anything else.
-
-    The files are known by their checksum; this also spares a module name that scipy has given up.
-    """
-
-    KNOWN = {  # noqa: RUF012
-        ("numpy", "ndarray"): "numpy",
-        ("numpy", "dtype"): "numpy",
-        ("numpy.core.multiarray", "_reconstruct"): "numpy.core.multiarray",
-        ("scipy.sparse.csr", "csr_matrix"): "scipy.sparse",
-        ("collections", "defaultdict"): "collections",
-        ("__builtin__", "list"): "builtins",
-    }
+    """Loads arrays, sparse matrices and dictionaries of lists, and refuses to look up anything else."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in self.KNOWN:
+        if (module, name) not in PICKLED:
             raise pickle.UnpicklingError(f"a Planetoid file has no need of {module}.{name}")
-        return super().find_class(self.KNOWN[module, name], name)
+        return super().find_class(PICKLED[module, name], name)
 
 
 def read_linqs(contents: Mapping[str, bytes]) -> RawGraph:
@@ -120,9 +118,8 @@ def read_linqs(contents: Mapping[str, bytes]) -> RawGraph:
     for line in contents["cora.content"].splitlines():
         paper, _, rest = line.partition(b"\t")
         words, _, topic = rest.rpartition(b"\t")
-        rows[node[paper]] = np.frombuffer(words, dtype=np.uint8)[::2] == ord(
-            "1"
-        )  # every second byte is a tab
+        digits = np.frombuffer(words, dtype=np.uint8)[::2]  # every second byte is a tab
+        rows[node[paper]] = digits == ord("1")
         labels[node[paper]] = CORA_CLASSES.index(topic)
     papers = contents["cora.cites"].split()
     edges = np.array([node[paper] for paper in papers]).reshape(-1, 2).T

@@ -51,7 +51,7 @@ def _first_graph(config: Mapping[str, Any]) -> Any:
         graphs = kind(root=str(data_root(config["root"]) / "pyg" / folder), **args)
         return graphs[0]
     except Exception as error:  # foreign code: a wrong argument or no network may surface as anything
-        reason = f"{type(error).__name__}: {error}"
+        reason = " ".join(f"{type(error).__name__}: {error}".split())  # in one line
         raise RequestError(
             f"data.dataset={dataset} data.args={args}: torch_geometric cannot make it ({reason})."
         ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +19,27 @@ from pagnn_bench.nn.network import PARTS, Part, StackedNetwork, TwoLayer, neighb
 from pagnn_bench.nn.sparse import SparseOperator
 
 
+def _say_nothing(text: str) -> None:
+    """The default of :attr:`Context.report`."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a method gets besides the graph.
+
+    Attributes:
+        seed: seed of whatever is random in the preparation (an imputation model); the same for all trials of a mask.
+        device: where the networks will live, and where a learned imputation trains.
+        report: tells a person how far a long preparation has come, such as ``"VAE 120/1000"``.
+        cache: folder in which learned imputations are kept; None keeps none.
+    """
+
+    seed: int
+    device: torch.device
+    report: Callable[[str], None] = _say_nothing
+    cache: Path | None = None
+
+
 @dataclass(frozen=True)
 class Prepared:
     """What a method has worked out for one mask.
@@ -25,10 +47,13 @@ class Prepared:
     Attributes:
         network: (weight seeds, init gain) → the stacked network of these seeds.
         facts: numbers worth keeping with the records, such as the share of empty neighbourhoods.
+        filled: the features [n, d] with the missing entries filled in, of a method that does so; its error on the
+            hidden entries is measured and recorded.
     """
 
     network: Callable[[Sequence[int], float], StackedNetwork]
     facts: dict[str, Any] = field(default_factory=dict)
+    filled: sp.csr_array | np.ndarray | None = None
 
 
 class Method(ABC):
@@ -36,15 +61,15 @@ class Method(ABC):
 
     patterns: ClassVar[tuple[str, ...]] = PATTERNS  # the missing patterns that the method is defined for
     oracle: ClassVar[bool] = False  # True only for controls that may look at the complete features
+    per_seed: bool = False  # True: prepare anew for every seed instead of once per mask
 
     @abstractmethod
-    def prepare(self, graph: IncompleteGraph, seed: int, device: torch.device) -> Prepared:
+    def prepare(self, graph: IncompleteGraph, context: Context) -> Prepared:
         """Do everything that depends on the mask but not on the seed of a trial.
 
         Args:
             graph: what is known; hidden values are not in it.
-            seed: seed of whatever is random in here (an imputation model); the same for all trials of a mask.
-            device: where the networks will live.
+            context: seed, device, and ways to report and to keep what took long.
         """
 
 
@@ -56,13 +81,14 @@ class Signal:
         aggregated: G [n, d], input of layer 1, CSR or dense.
         operator: P [n, n], propagation of layer 2.
         before: (Q [n, n], X [n, d], C [n, 1] or [n, d]) with G = (Q X) ⊙ C; needed for dropout before aggregation.
-        facts: see :class:`Prepared`.
+        facts, filled: see :class:`Prepared`.
     """
 
     aggregated: sp.csr_array | np.ndarray
     operator: sp.csr_array
     before: tuple[sp.csr_array, sp.csr_array | np.ndarray, np.ndarray] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
+    filled: sp.csr_array | np.ndarray | None = None
 
 
 INPUT_DROPOUTS = ("post", "pre", "none")
@@ -90,11 +116,11 @@ class TwoLayerMethod(Method):
         self.hidden, self.dropout, self.input_dropout, self.bias = hidden, float(dropout), input_dropout, bias
 
     @abstractmethod
-    def signal(self, graph: IncompleteGraph, seed: int) -> Signal:
+    def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
         """G and P of this method."""
 
-    def prepare(self, graph: IncompleteGraph, seed: int, device: torch.device) -> Prepared:
-        signal = self.signal(graph, seed)
+    def prepare(self, graph: IncompleteGraph, context: Context) -> Prepared:
+        signal, device = self.signal(graph, context), context.device
         parts = {}
         for part in PARTS:
             operator, columns = neighbourhood(signal.operator, getattr(graph.split, part))
@@ -106,7 +132,7 @@ class TwoLayerMethod(Method):
         def network(seeds: Sequence[int], gain: float) -> TwoLayer:
             return TwoLayer(parts, sizes, seeds, rates, gain, self.bias, device)
 
-        return Prepared(network, signal.facts)
+        return Prepared(network, signal.facts, signal.filled)
 
     def _input(self, signal: Signal, rows: np.ndarray, part: str, device: torch.device) -> Input:
         if part == "train" and self.input_dropout == "pre":

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from pagnn_bench.methods.base import Signal, TwoLayerMethod
-from pagnn_bench.missing import IncompleteGraph
+from pagnn_bench.cache import cached_array
+from pagnn_bench.cell import canonical_json
+from pagnn_bench.methods.base import Context, Signal, TwoLayerMethod
+from pagnn_bench.missing import IncompleteGraph, Observed
 from pagnn_bench.nn.propagate import symmetric_operator
+
+Filled: TypeAlias = "sp.csr_array | np.ndarray"
 
 
 class ImputationMethod(TwoLayerMethod):
@@ -19,15 +25,105 @@ class ImputationMethod(TwoLayerMethod):
     """
 
     @abstractmethod
-    def impute(self, graph: IncompleteGraph, seed: int) -> sp.csr_array | np.ndarray:
+    def impute(self, graph: IncompleteGraph, context: Context) -> Filled:
         """The filled features X̂ [n, d], CSR where most entries are 0, dense otherwise."""
 
-    def signal(self, graph: IncompleteGraph, seed: int) -> Signal:
+    def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
+        return self.propagated(graph, self.impute(graph, context))
+
+    def propagated(
+        self, graph: IncompleteGraph, filled: Filled, facts: dict[str, Any] | None = None
+    ) -> Signal:
+        """The GCN on filled features."""
         operator = symmetric_operator(graph.adjacency)
-        filled = self.impute(graph, seed)
         aggregated = operator @ filled.astype(np.float64)
         if sp.issparse(aggregated):
             aggregated = sp.csr_array(aggregated)
             aggregated.sort_indices()
         before = (operator, filled, np.ones((filled.shape[0], 1)))
-        return Signal(aggregated.astype(np.float32), operator, before)
+        return Signal(aggregated.astype(np.float32), operator, before, facts or {}, filled)
+
+
+class LearnedImputation(ImputationMethod):
+    """An imputation that is itself a trained model: VAE, GAIN, SAT.
+
+    It is trained once per mask, seeded by the mask (or once per seed with ``per_seed``), and what it fills in is kept
+    in a file, so that a later sweep over more seeds or other GCN settings does not train it again. Filled values are
+    rounded to half precision, whether they come from the file or not, so both ways give the same trial.
+
+    A subclass writes :meth:`learn`.
+
+    Args:
+        per_seed: train the model anew for every seed.
+        **common: see :class:`TwoLayerMethod`.
+    """
+
+    def __init__(self, per_seed: bool, **common: Any) -> None:
+        super().__init__(**common)
+        self.per_seed = per_seed
+
+    @abstractmethod
+    def learn(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
+        """Train the model and return its reconstruction [n, d]; only its values at missing entries are used."""
+
+    def settings(self) -> dict[str, Any]:
+        """The hyper-parameters of the imputation model itself: the part of its YAML that changes what it learns."""
+        common = ("hidden", "dropout", "input_dropout", "bias", "per_seed")
+        return {key: value for key, value in vars(self).items() if key not in common}
+
+    def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
+        hidden = ~graph.observed.dense()
+
+        def values() -> np.ndarray:
+            return self.learn(graph, context)[hidden].astype(np.float16)
+
+        found = cached_array(context.cache, self._key(graph, context), values)
+        filled = graph.features.toarray()
+        filled[hidden] = found.values
+        cached_seconds = found.seconds if found.hit else 0.0
+        facts = {"impute_seconds": found.seconds, "cached_seconds": cached_seconds}
+        return self.propagated(graph, filled, facts)
+
+    def impute(self, graph: IncompleteGraph, context: Context) -> Filled:
+        filled = self.signal(graph, context).filled
+        assert filled is not None
+        return filled
+
+    def _key(self, graph: IncompleteGraph, context: Context) -> str:
+        """A digest of everything that the learned values depend on."""
+        name = type(self).__name__.lower()
+        what = {"method": name, "settings": self.settings(), "seed": context.seed}
+        digest = hashlib.sha256(canonical_json(what).encode())
+        known, edges = graph.features, graph.adjacency
+        mask = np.packbits(graph.observed.dense() if graph.observed.rows is None else graph.observed.rows)
+        for array in (known.data, known.indices, known.indptr, mask, edges.indices, edges.indptr):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return f"{name}-{digest.hexdigest()[:24]}"
+
+
+def imputation_error(
+    filled: Filled, truth: sp.csr_array, observed: Observed, rows: int = 2048
+) -> dict[str, float]:
+    """How far filled values are from the hidden truth, over all hidden entries.
+
+    Returns:
+        ``impute_rmse``: root mean squared error; ``impute_bce``: mean binary cross entropy with the filled value,
+        clipped to [1e-6, 1 - 1e-6], as the probability of a 1 (for binary features). Empty if nothing is hidden.
+    """
+    squared = entropy = 0.0
+    count = 0
+    binary = bool(np.isin(truth.data, (0.0, 1.0)).all())
+    for start in range(0, filled.shape[0], rows):  # blocks of rows: no second dense copy of the whole matrix
+        block = slice(start, start + rows)
+        hidden = ~observed.dense()[block]
+        guess = filled[block] if isinstance(filled, np.ndarray) else filled[block].toarray()
+        x, p = truth[block].toarray()[hidden].astype(np.float64), guess[hidden].astype(np.float64)
+        count += x.size
+        squared += float(((p - x) ** 2).sum())
+        if binary:
+            p = p.clip(1e-6, 1 - 1e-6)
+            entropy -= float((x * np.log(p) + (1 - x) * np.log1p(-p)).sum())
+    if count == 0:
+        return {}
+    error = {"impute_rmse": (squared / count) ** 0.5}
+    return error | {"impute_bce": entropy / count} if binary else error

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pagnn_bench.errors import RequestError
-from pagnn_bench.methods.base import Signal, TwoLayerMethod
+from pagnn_bench.methods.base import Context, Signal, TwoLayerMethod
 from pagnn_bench.missing import IncompleteGraph
 from pagnn_bench.nn.propagate import (
     aggregation,
@@ -41,7 +41,7 @@ class PaGNN(TwoLayerMethod):
             raise RequestError(f"method.norm={norm}: choose m (mean) or n (symmetric normalisation).")
         self.norm, self.mask_update = norm, mask_update
 
-    def signal(self, graph: IncompleteGraph, seed: int) -> Signal:
+    def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
         first = partial_aggregate(graph.adjacency, graph.features, graph.observed, self.norm)
         if self.mask_update:
             operator = partial_operator(graph.adjacency, first.sighted, self.norm)

@@ -96,11 +96,10 @@ class TwoLayer(StackedNetwork):
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         self.weight1 = nn.Parameter(xavier_uniform((features, hidden), generators, gain).to(device))
         self.weight2 = nn.Parameter(xavier_uniform((hidden, classes), generators, gain).to(device))
-        if bias:
-            self.bias1 = nn.Parameter(torch.zeros(len(seeds), 1, hidden, device=device))
-            self.bias2 = nn.Parameter(torch.zeros(len(seeds), 1, classes, device=device))
-        else:
-            self.bias1 = self.bias2 = None
+        self.bias1, self.bias2 = (
+            nn.Parameter(torch.zeros(len(seeds), 1, width, device=device)) if bias else None
+            for width in (hidden, classes)
+        )
 
     def forward(self, part: str, streams: DropoutStreams | None) -> Tensor:
         source = self.parts[part]

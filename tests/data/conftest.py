@@ -17,7 +17,7 @@ CONF = Path(__file__).parents[2] / "conf" / "data"
 def data_config() -> Callable[..., dict[str, Any]]:
     """``data_config("cora", split="random")``: the resolved group with some keys replaced."""
 
-    def load(name: str, **overrides: Any) -> dict[str, Any]:
+    def load(name: str, /, **overrides: Any) -> dict[str, Any]:
         config = OmegaConf.merge(OmegaConf.load(CONF / f"{name}.yaml"), overrides)
         return OmegaConf.to_container(config, resolve=True)
 

@@ -1,0 +1,42 @@
+# `make demo` and `make test` are all a fresh machine needs: Python 3.11 to 3.13, git, make and a package index.
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types format clean
+
+help:  ## this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: $(STAMP)  ## create .venv with everything in the versions of constraints.txt
+
+# Made anew only when a dependency may have changed: otherwise `make setup` has nothing to do.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v < (3, 14) or sys.exit( \
+	  "pagnn-bench needs Python 3.11, 3.12 or 3.13, but $(PYTHON) is %d.%d; try: make PYTHON=python3.11" % v)'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: setup  ## PaGNN against two fillings on the built-in graph: no download, records in results/
+	$(BIN)/pagnn-bench run -m experiment=demo results_dir=results
+
+test: lint types  ## everything that is checked before a change is accepted
+	$(BIN)/pytest
+
+lint: setup  ## style and formatting, without changing anything
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: setup  ## static types
+	$(BIN)/mypy
+
+format: setup  ## put the formatting right
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:  ## remove the environment, caches and builds; results stay
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

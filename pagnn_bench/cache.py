@@ -1,0 +1,82 @@
+"""Arrays that took long to compute, kept in files named by what they were computed from."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CachedArray:
+    """An array and the seconds that computing it took, whenever that was; ``hit`` if it came from a file."""
+
+    values: np.ndarray
+    seconds: float
+    hit: bool
+
+
+def cached_array(folder: Path | None, key: str, compute: Callable[[], np.ndarray]) -> CachedArray:
+    """The array of this key, from its file or computed and kept.
+
+    A file that does not match its checksum is named, and the array is computed again. A folder that cannot be
+    written to costs the next run time and nothing else, so it is only named, too.
+
+    Args:
+        folder: where the files are; None keeps nothing.
+        key: names the content completely, such as a digest of all inputs.
+        compute: makes the array.
+    """
+    path = None if folder is None else folder / f"{key}.npz"
+    if path is not None and path.exists():
+        try:
+            return _read(path)
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            logger.warning("%s is damaged (%s); it is computed again.", path, error)
+    start = time.perf_counter()
+    values = compute()
+    seconds = time.perf_counter() - start
+    if path is not None:
+        try:
+            _write(path, values, seconds)
+        except OSError as error:
+            logger.warning("%s could not be kept (%s).", path, error.strerror)
+    return CachedArray(values, seconds, hit=False)
+
+
+def _digest(values: np.ndarray) -> str:
+    return hashlib.sha256(f"{values.dtype.str}{values.shape}".encode() + values.tobytes()).hexdigest()
+
+
+def _read(path: Path) -> CachedArray:
+    import zipfile
+
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            values, seconds, digest = file["values"], float(file["seconds"]), str(file["sha256"])
+    except zipfile.BadZipFile as error:
+        raise ValueError(str(error)) from error
+    if digest != _digest(values):
+        raise ValueError("it does not match its checksum")
+    return CachedArray(values, seconds, hit=True)
+
+
+def _write(path: Path, values: np.ndarray, seconds: float) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = io.BytesIO()
+    np.savez_compressed(content, values=values, seconds=seconds, sha256=_digest(values))
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
+    try:
+        temporary.write_bytes(content.getvalue())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,128 @@
+"""A file of the user's own is read in every documented form, and every mistake in it gets its own sentence."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from pagnn_bench.data import load_graph
+from pagnn_bench.errors import RequestError
+
+RNG = np.random.default_rng(0)
+FEATURES = (RNG.random((60, 8)) < 0.3).astype(np.float32)
+EDGES = RNG.integers(60, size=(2, 100))
+LABELS = np.arange(60) % 3
+LABELS[-4:] = -1
+SPLIT = {"train_idx": np.arange(6), "val_idx": np.arange(6, 20), "test_idx": np.arange(20, 50)}
+CSR = sparse.csr_array(FEATURES)
+SPARSE = {
+    "features_data": CSR.data,
+    "features_indices": CSR.indices,
+    "features_indptr": CSR.indptr,
+    "features_shape": np.array(CSR.shape),
+}
+DENSE = {"features": FEATURES, "edges": EDGES, "labels": LABELS}
+
+
+@pytest.fixture
+def load(tmp_path, data_config):
+    """Save the arrays (a None drops one) and load the file."""
+
+    def save_and_load(arrays, **keys):
+        path = tmp_path / "mine.npz"
+        np.savez(path, **{key: value for key, value in arrays.items() if value is not None})
+        keys = {"path": str(path), "train_per_class": 3, "num_val": 10} | keys
+        return load_graph(data_config("custom", **keys))
+
+    return save_and_load
+
+
+def test_dense_sparse_and_transposed_files_are_the_same_graph(load):
+    graph = load(DENSE)
+    assert (graph.num_nodes, graph.num_features, graph.num_classes) == (60, 8, 3)
+    assert graph.split.sizes == (9, 10, 37)
+    assert load({**DENSE, **SPARSE, "features": None}).checksum == graph.checksum
+    assert load({**DENSE, "edges": EDGES.T}).checksum == graph.checksum
+
+
+def test_a_split_in_the_file_is_preferred_and_can_be_overruled(load):
+    assert load({**DENSE, **SPLIT}).split.sizes == (6, 14, 30)
+    assert load({**DENSE, **SPLIT}, split="file").split.sizes == (6, 14, 30)
+    assert load({**DENSE, **SPLIT}, split="random").split.sizes == (9, 10, 37)
+
+
+def test_a_graph_without_edges(load):
+    assert load({**DENSE, "edges": np.empty((0, 2), dtype=int)}).num_edges == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"features": None}, "the key features is missing; the file has edges, labels"),
+        ({"edges": None}, "the key edges is missing"),
+        ({"labels": None}, "the key labels is missing"),
+        ({"labels": np.where(LABELS < 0, np.nan, LABELS)}, "labels are one integer a node"),
+        ({"labels": LABELS[:, None]}, "labels are one integer a node"),
+        ({"labels": LABELS[:-1]}, "60 rows of features but 59 labels"),
+        ({"features": FEATURES * np.nan}, "finite"),
+        ({"features": FEATURES.astype(str)}, "features are one row of numbers a node"),
+        ({"features": FEATURES[0]}, "features are one row of numbers a node"),
+        ({"features": FEATURES.astype(object)}, "plain arrays .*allow_pickle=False"),
+        ({"edges": EDGES + 1}, "but the nodes are 0 to 59"),
+        ({"edges": np.zeros((3, 3), dtype=int)}, r"shape \[3, 3\]"),
+        ({"edges": EDGES.astype(float)}, "integer node indices"),
+        (SPLIT | {"val_idx": np.arange(5, 20)}, "disjoint"),
+        (SPLIT | {"val_idx": None}, "the key val_idx is missing"),
+        (SPLIT | {"test_idx": np.array([59])}, "no label"),
+        (SPARSE | {"features_indices": CSR.indices + 1}, "are no CSR matrix"),
+        (SPARSE | {"features_indptr": CSR.indptr[::-1]}, "are no CSR matrix"),
+        (SPARSE | {"features_shape": np.array([61, 8])}, "are no CSR matrix"),
+        (SPARSE | {"features_shape": None}, "the key features_shape is missing"),
+    ],
+)
+def test_mistakes_in_the_file(load, changed, words):
+    with pytest.raises(RequestError, match=words) as caught:
+        load(DENSE | changed)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_split_that_is_not_there(load):
+    with pytest.raises(
+        RequestError, match=r"data.split=file: custom has no such split; choose from random, auto"
+    ):
+        load(DENSE, split="file")
+
+
+@pytest.mark.parametrize("content", [b"", b"plain text", b"PK\x03\x04 cut short"])
+def test_not_an_archive(tmp_path, data_config, content):
+    (tmp_path / "odd.npz").write_bytes(content)
+    with pytest.raises(RequestError, match=r"not an \.npz file"):
+        load_graph(data_config("custom", path=str(tmp_path / "odd.npz")))
+
+
+def test_a_flipped_byte_inside_the_archive(tmp_path, data_config):
+    path = tmp_path / "mine.npz"
+    np.savez_compressed(path, **DENSE)
+    content = bytearray(path.read_bytes())
+    content[100] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(RequestError, match="cannot be read as plain arrays"):
+        load_graph(data_config("custom", path=str(path)))
+
+
+def test_no_path_and_no_file(tmp_path, data_config):
+    with pytest.raises(RequestError, match=r"data=custom needs the path"):
+        load_graph(data_config("custom"))
+    with pytest.raises(RequestError, match="No such file"):
+        load_graph(data_config("custom", path=str(tmp_path / "absent.npz")))
+
+
+def test_a_file_that_changed_since_it_was_identified(load, tmp_path):
+    load(DENSE)
+    content = hashlib.sha256((tmp_path / "mine.npz").read_bytes()).hexdigest()
+    assert load(DENSE, content=content).num_nodes == 60
+    with pytest.raises(RequestError, match="has changed"):
+        load({**DENSE, "labels": np.zeros(60, dtype=int)}, content=content)

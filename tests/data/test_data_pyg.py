@@ -1,0 +1,67 @@
+"""Any torch_geometric dataset can be named in the configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pagnn_bench.data import load_graph
+from pagnn_bench.errors import RequestError
+
+
+@pytest.fixture
+def load(tmp_path, data_config, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+
+    def load_tiny(variant=None, **keys):
+        keys = {"dataset": "tiny_dataset.Tiny", "args": {"name": variant} if variant else {}} | keys
+        sizes = {"train_per_class": 3, "num_val": 10, "root": str(tmp_path)}
+        return load_graph(data_config("pyg", **sizes, **keys))
+
+    return load_tiny
+
+
+def test_features_links_and_labels_are_taken_over(load):
+    graph = load()
+    assert (graph.num_nodes, graph.num_features, graph.num_edges, graph.num_classes) == (40, 40, 40, 2)
+    assert graph.split.sizes == (6, 10, 24)
+    assert load("sparse").checksum == load("column").checksum == graph.checksum
+
+
+def test_masks_are_used_if_they_are_one_dimensional(load):
+    assert load("masks").split.sizes == load("masks", split="dataset").split.sizes == (4, 6, 25)
+    assert load("masks", split="random").split.sizes == (6, 10, 24)
+    assert load("many_masks").split.sizes == (6, 10, 24)
+
+
+def test_names_tell_datasets_apart(load):
+    assert load().name == "tiny_dataset.Tiny-default"
+    assert load("masks").name == "tiny_dataset.Tiny-masks"
+    assert load("masks", name="mine").name == "mine"
+
+
+def test_every_dataset_has_a_folder_of_its_own_below_the_root(load, tmp_path):
+    load()
+    load("masks")
+    folders = {folder.name for folder in (tmp_path / "pyg").iterdir()}
+    assert folders == {"tiny_dataset.Tiny", "tiny_dataset.Tiny-name=masks"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"dataset": None}, "data.dataset=None: give the name of a class"),
+        ({"dataset": "NoSuchDataset"}, "data.dataset=NoSuchDataset: give the name of a class"),
+        ({"dataset": "no_such_module.Tiny"}, "give the name of a class"),
+        ({"dataset": "tiny_dataset.torch"}, "cannot make it"),
+        ({"args": {"colour": "red"}}, "cannot make it .*colour"),
+        ({"args": {"name": "broken"}}, "cannot make it .*ConnectionError: no network"),
+        ({"args": {"name": "no_features"}}, "needs node features"),
+        ({"args": {"name": "multilabel"}}, "labels are one integer a node"),
+        ({"split": "dataset"}, "choose from random, auto"),
+    ],
+)
+def test_mistakes(load, keys, words):
+    with pytest.raises(RequestError, match=words):
+        load(**keys)

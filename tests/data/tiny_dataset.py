@@ -1,0 +1,36 @@
+"""A torch_geometric dataset small enough to test with, found by its class path as a user's own would be."""
+
+from __future__ import annotations
+
+import torch
+from torch_geometric.data import Data, InMemoryDataset
+
+
+class Tiny(InMemoryDataset):
+    """Forty nodes on a ring; ``name`` says what is odd about them."""
+
+    processed_file_names = "data.pt"
+
+    def __init__(self, root: str, name: str = "plain"):
+        if name == "broken":
+            raise ConnectionError("no network")
+        self.name = name
+        super().__init__(root)
+        self.load(self.processed_paths[0])
+
+    def process(self) -> None:
+        node = torch.arange(40)
+        data = Data(x=torch.eye(40), edge_index=torch.stack([node, (node + 1) % 40]), y=node % 2)
+        if self.name == "masks":
+            data.train_mask, data.val_mask, data.test_mask = node < 4, (node >= 4) & (node < 10), node >= 15
+        elif self.name == "many_masks":
+            data.train_mask = data.val_mask = data.test_mask = torch.ones(40, 10, dtype=torch.bool)
+        elif self.name == "sparse":
+            data.x = data.x.to_sparse()
+        elif self.name == "column":
+            data.y = data.y[:, None]
+        elif self.name == "multilabel":
+            data.y = torch.ones(40, 3)
+        elif self.name == "no_features":
+            data.x = None
+        self.save([data], self.processed_paths[0])
