@@ -95,6 +95,12 @@ class Cell:
             rate=parse_rate(config["rate"]),
         )
 
+    def description(self) -> dict[str, Any]:
+        """The cell as plain data, enough to build it again anywhere: without the places of files on this machine."""
+        data = {key: value for key, value in self.data.items() if key not in ("root", "path")}
+        groups = {"method": self.method, "missing": self.missing, "protocol": self.protocol}
+        return {**groups, "data": data, "rate": self.rate}
+
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Everything that can change a number, and nothing else."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pagnn_bench.cell import digest
+from pagnn_bench.errors import RequestError
 
 SCHEMA = 1
 
@@ -118,13 +119,22 @@ def write_sealed(path: Path, content: Mapping[str, Any], indent: int | None = No
     # Sealed is what a reader will see: JSON makes every key a string and every tuple a list.
     body = json.loads(json.dumps({"schema": SCHEMA, **content}, allow_nan=False))
     text = json.dumps({**body, "sha256": digest(body)}, indent=indent) + "\n"
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: temporary file, flushed to the disk, renamed into place.
+
+    Raises:
+        StoreError: the file could not be written; whatever was there before is still there.
+    """
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     try:
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             _sync_folder(path.parent.parent)
-        with open(temporary, "x", encoding="utf-8") as file:
-            file.write(text)
+        with open(temporary, "xb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -148,3 +158,13 @@ def _sync_folder(folder: Path) -> None:
         # Windows does not open folders, and some network file systems do not sync them: no harm to the file.
         if error.errno not in (errno.EACCES, errno.EINVAL, errno.ENOTSUP):
             raise
+
+
+def names_in(folder: Path) -> list[str]:
+    """What a folder holds, in a fixed order; a folder that does not exist holds nothing."""
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RequestError(f"results_dir: {folder} cannot be read ({error.strerror}).") from error

@@ -3,6 +3,7 @@
     <results_dir>/cells/<cell.id>/cell.json              what the cell is: its resolved configuration
     <results_dir>/cells/<cell.id>/<batch>.json           the trials of one batch: one mask, several seeds
     <results_dir>/cells/<cell.id>/<batch>.failed.json    a batch that broke off: error and traceback
+    <results_dir>/collected/                             the same in a few tables (:mod:`pagnn_bench.collected`)
 
 There is no index and no lock: any number of processes may write, and whoever reads takes the folder as it is.
 Plain files, because SQLite's WAL does not work over network file systems and DuckDB takes a single writer.
@@ -13,13 +14,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pagnn_bench.cell import Cell, digest
+from pagnn_bench.collected import BatchContent, Collected, read_collected, write_collected
 from pagnn_bench.errors import RequestError
-from pagnn_bench.sealed import SCHEMA, SealedFiles, write_sealed
+from pagnn_bench.sealed import SCHEMA, SealedFiles, names_in, write_sealed
 
 CELL_FILE = "cell.json"
 FAILED_SUFFIX = ".failed.json"
@@ -94,8 +97,19 @@ class Store:
     """
 
     def __init__(self, results_dir: str | os.PathLike[str]) -> None:
-        self.cells_dir = Path(results_dir) / "cells"
+        self.results_dir = Path(results_dir)
+        self.cells_dir = self.results_dir / "cells"
         self._files = SealedFiles()
+
+    @cached_property
+    def _collected(self) -> Collected:
+        return read_collected(self.results_dir, self._files)
+
+    def collect(self) -> list[Path]:
+        """Write everything recorded here, batch files and earlier tables alike, into the collected tables."""
+        return write_collected(
+            self.results_dir, [(cell, list(self._contents(cell))) for cell in self.cells()]
+        )
 
     @property
     def damaged(self) -> dict[Path, str]:
@@ -191,7 +205,7 @@ class Store:
     def missing(self, cell: Cell, masks: Sequence[int], seeds: Sequence[int]) -> dict[int, list[int]]:
         """The seeds still to be run, by mask; a mask with nothing left to do does not appear."""
         done = self._succeeded(cell)
-        if done:
+        if done and self.folder(cell).is_dir():
             self._describe(cell)  # brings back a description that was damaged even if nothing is left to run
         todo = {mask: [seed for seed in seeds if (mask, seed) not in done] for mask in masks}
         return {mask: left for mask, left in todo.items() if left}
@@ -208,13 +222,18 @@ class Store:
         return max((batch.generation + 1 for batch, _ in self._batches(cell)), default=0)
 
     def cells(self) -> Iterator[Cell]:
-        """Every cell that has a folder here, as its ``cell.json`` describes it, sorted by id."""
-        for folder in map(self.cells_dir.joinpath, _names(self.cells_dir)):
+        """Every cell that has a folder or rows in a collected table, sorted by id."""
+        cells = {cell.id: cell for cell in (*self._collected.cells.values(), *self._described())}
+        yield from (cells[key] for key in sorted(cells))
+
+    def _described(self) -> Iterator[Cell]:
+        """The cells that have a folder, as their ``cell.json`` describes them."""
+        for folder in map(self.cells_dir.joinpath, names_in(self.cells_dir)):
             if not folder.is_dir():
                 continue
             description = self._files.read(folder / CELL_FILE, kind="cell")
             if description is None:
-                if any(_is_result(name) for name in _names(folder)):
+                if any(_is_result(name) for name in names_in(folder)):
                     self._files.report(folder, f"has no usable {CELL_FILE}; run its cell again to list it")
                 continue
             cell = Cell(**description["config"])
@@ -223,10 +242,19 @@ class Store:
             else:  # the folder was renamed, or comes from a version that tells cells apart by other keys
                 self._files.report(folder, f"describes another cell, {cell.id}; not counted")
 
-    def _batches(self, cell: Cell) -> Iterator[tuple[Batch, list[dict[str, Any]]]]:
+    def _contents(self, cell: Cell) -> Iterator[BatchContent]:
+        """Every batch of a cell once: from its own file, or from a collected table."""
+        seen = set()
         for path, content in self._read_all(cell, "trials"):
-            facts, provenance = content["batch"], content["provenance"]
-            yield Batch(path, content["mask"], content["generation"], facts, provenance), content["records"]
+            seen.add(path.name)
+            facts = [content[key] for key in ("mask", "generation", "batch", "provenance", "records")]
+            yield BatchContent(path.name, *facts)
+        yield from (batch for batch in self._collected.batches[cell.hash] if batch.name not in seen)
+
+    def _batches(self, cell: Cell) -> Iterator[tuple[Batch, list[dict[str, Any]]]]:
+        for batch in self._contents(cell):
+            path = self.folder(cell) / batch.name
+            yield Batch(path, batch.mask, batch.generation, batch.facts, batch.provenance), batch.records
 
     def _succeeded(self, cell: Cell) -> set[tuple[int, int]]:
         return {key for key, trial in self.load(cell).items() if trial.ok}
@@ -258,10 +286,8 @@ class Store:
         """Write ``cell.json`` if there is none."""
         path = self.folder(cell) / CELL_FILE
         if not path.exists():
-            config = asdict(cell)
-            for place in ("root", "path"):  # where the data lie on this machine says nothing on another
-                config["data"].pop(place, None)
-            write_sealed(path, {"kind": "cell", "cell": cell.hash, "id": cell.id, "config": config}, indent=2)
+            body = {"kind": "cell", "cell": cell.hash, "id": cell.id, "config": cell.description()}
+            write_sealed(path, body, indent=2)
 
     def _write(self, path: Path, cell: Cell, kind: str, content: Mapping[str, Any]) -> None:
         self._describe(cell)  # first, so that no result is ever without it
@@ -269,7 +295,7 @@ class Store:
 
     def _read_all(self, cell: Cell, kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
         folder = self.folder(cell)
-        for name in _names(folder):
+        for name in names_in(folder):
             if _is_result(name) and name.endswith(FAILED_SUFFIX) == (kind == "failure"):
                 content = self._files.read(folder / name, kind=kind, cell=cell.hash)
                 if content is not None:
@@ -290,13 +316,3 @@ def _check_records(records: Sequence[dict[str, Any]]) -> None:
 
 def _is_result(name: str) -> bool:
     return name.endswith(".json") and name != CELL_FILE
-
-
-def _names(folder: Path) -> list[str]:
-    """What a folder holds, in a fixed order; a folder that does not exist holds nothing."""
-    try:
-        return sorted(os.listdir(folder))
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise RequestError(f"results_dir: {folder} cannot be read ({error.strerror}).") from error

@@ -1,0 +1,159 @@
+"""Results in a form to commit and to analyse: a few sorted tables instead of thousands of small files.
+
+    <results_dir>/collected/<data>-<missing>.csv     one row a trial, for pandas, for people and for small diffs
+    <results_dir>/collected/<data>-<missing>.json    what stands behind the rows: cells, batches, provenance
+
+Both together hold everything that the batch files hold, and the store reads them the same way.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pagnn_bench.cell import Cell, digest
+from pagnn_bench.sealed import SealedFiles, names_in, write_bytes, write_sealed
+
+COLUMNS = ("mask", "seed", "status", "test_acc", "val_acc", "val_loss", "best_epoch", "epochs")
+
+
+@dataclass
+class BatchContent:
+    """One batch as plain data: what :class:`pagnn_bench.store.Batch` says of it, and its records."""
+
+    name: str
+    mask: int
+    generation: int
+    facts: dict[str, Any]
+    provenance: dict[str, Any]
+    records: list[dict[str, Any]]
+
+
+@dataclass
+class Collected:
+    """All that the collected tables of a results folder hold, by the hash of the cell."""
+
+    cells: dict[str, Cell] = field(default_factory=dict)
+    batches: dict[str, list[BatchContent]] = field(default_factory=lambda: defaultdict(list))
+
+
+def folder_of(results_dir: Path) -> Path:
+    return results_dir / "collected"
+
+
+def write_collected(results_dir: Path, content: Iterable[tuple[Cell, list[BatchContent]]]) -> list[Path]:
+    """Write the tables anew; a table whose content is unchanged keeps every byte.
+
+    Args:
+        results_dir: the results folder.
+        content: every cell with all its batches.
+
+    Returns:
+        The tables (CSV files), sorted.
+    """
+    tables: dict[str, list[tuple[Cell, list[BatchContent]]]] = defaultdict(list)
+    for cell, batches in content:
+        tables[f"{cell.data['name']}-{cell.missing['name']}"].append((cell, batches))
+    paths = []
+    for name, rows in sorted(tables.items()):
+        rows.sort(key=lambda item: item[0].id)
+        path = folder_of(results_dir) / f"{name}.csv"
+        text = _table(rows).encode()
+        # The rows first: a description that does not fit them is noticed, and the tables are written again.
+        write_bytes(path, text)
+        body = {"kind": "collected", "csv_sha256": hashlib.sha256(text).hexdigest(), **_description(rows)}
+        write_sealed(path.with_suffix(".json"), body, indent=1)
+        paths.append(path)
+    return paths
+
+
+def _table(rows: Iterable[tuple[Cell, list[BatchContent]]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("cell", *COLUMNS, "batch", "more"))
+    for cell, batches in rows:
+        lines = []
+        for batch in batches:
+            for record in batch.records:
+                whole = {"mask": batch.mask, **record}
+                values = [_text(whole.pop(column, None)) for column in COLUMNS]
+                more = json.dumps(whole, sort_keys=True) if whole else ""
+                key = (batch.mask, record["seed"], batch.generation, batch.name)
+                lines.append((key, (cell.id, *values, batch.name, more)))
+        writer.writerows(line for _, line in sorted(lines))
+    return out.getvalue()
+
+
+def _text(value: Any) -> str:
+    """Numbers so that reading them back gives the same number; nothing for nothing."""
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def _description(rows: Iterable[tuple[Cell, list[BatchContent]]]) -> dict[str, Any]:
+    cells: dict[str, Any] = {}
+    batches: dict[str, Any] = {}
+    origins: dict[str, Any] = {}  # many batches share everything but the time
+    for cell, contents in rows:
+        cells[cell.id] = cell.description()
+        for batch in contents:
+            origin = {key: value for key, value in batch.provenance.items() if key != "time"}
+            origins[digest(origin, 12)] = origin
+            batches.setdefault(cell.id, {})[batch.name] = {
+                "generation": batch.generation,
+                "mask": batch.mask,
+                "time": batch.provenance.get("time"),
+                "origin": digest(origin, 12),
+                **batch.facts,
+            }
+    return {"cells": cells, "batches": batches, "origins": origins}
+
+
+def read_collected(results_dir: Path, files: SealedFiles) -> Collected:
+    """Everything in the tables of a results folder; a table that is not whole is reported and not counted."""
+    found = Collected()
+    for name in names_in(folder_of(results_dir)):
+        path = folder_of(results_dir) / name
+        if not name.endswith(".json"):
+            continue
+        body = files.read(path, kind="collected")
+        if body is None:
+            continue
+        table = path.with_suffix(".csv")
+        try:
+            text = table.read_bytes()
+        except OSError as error:
+            files.report(table, f"cannot be read ({error.strerror}); not counted")
+            continue
+        if hashlib.sha256(text).hexdigest() != body["csv_sha256"]:
+            files.report(table, f"does not fit {name}; not counted")
+            continue
+        _take_in(found, body, csv.DictReader(io.StringIO(text.decode(), newline="")))
+    return found
+
+
+def _take_in(found: Collected, body: Mapping[str, Any], rows: Iterable[dict[str, str]]) -> None:
+    records: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        record = {key: _value(key, row[key]) for key in COLUMNS if key != "mask" and row[key]}
+        more = json.loads(row["more"]) if row["more"] else {}
+        records[row["cell"], row["batch"]].append({**record, **more})
+    for cell_id, config in body["cells"].items():
+        cell = Cell(**config)
+        found.cells[cell.hash] = cell
+        for name, facts in body["batches"].get(cell_id, {}).items():
+            facts = dict(facts)
+            mask, generation = facts.pop("mask"), facts.pop("generation")
+            provenance = {**body["origins"][facts.pop("origin")], "time": facts.pop("time")}
+            content = BatchContent(name, mask, generation, facts, provenance, records[cell_id, name])
+            found.batches[cell.hash].append(content)
+
+
+def _value(key: str, text: str) -> Any:
+    return text if key == "status" else json.loads(text)
