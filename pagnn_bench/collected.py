@@ -22,6 +22,7 @@ from pagnn_bench.cell import Cell, digest
 from pagnn_bench.sealed import SealedFiles, names_in, write_bytes, write_sealed
 
 COLUMNS = ("mask", "seed", "status", "test_acc", "val_acc", "val_loss", "best_epoch", "epochs")
+VARYING = ("time",)  # what differs between batches of one origin: the same software on the same machine
 
 
 @dataclass
@@ -99,18 +100,18 @@ def _text(value: Any) -> str:
 def _description(rows: Iterable[tuple[Cell, list[BatchContent]]]) -> dict[str, Any]:
     cells: dict[str, Any] = {}
     batches: dict[str, Any] = {}
-    origins: dict[str, Any] = {}  # many batches share everything but the time
+    origins: dict[str, Any] = {}
     for cell, contents in rows:
         cells[cell.id] = cell.description()
         for batch in contents:
-            origin = {key: value for key, value in batch.provenance.items() if key != "time"}
+            origin = {key: value for key, value in batch.provenance.items() if key not in VARYING}
             origins[digest(origin, 12)] = origin
             batches.setdefault(cell.id, {})[batch.name] = {
-                "generation": batch.generation,
                 "mask": batch.mask,
-                "time": batch.provenance.get("time"),
+                "generation": batch.generation,
                 "origin": digest(origin, 12),
-                **batch.facts,
+                "provenance": {key: value for key, value in batch.provenance.items() if key in VARYING},
+                "facts": batch.facts,
             }
     return {"cells": cells, "batches": batches, "origins": origins}
 
@@ -147,12 +148,10 @@ def _take_in(found: Collected, body: Mapping[str, Any], rows: Iterable[dict[str,
     for cell_id, config in body["cells"].items():
         cell = Cell(**config)
         found.cells[cell.hash] = cell
-        for name, facts in body["batches"].get(cell_id, {}).items():
-            facts = dict(facts)
-            mask, generation = facts.pop("mask"), facts.pop("generation")
-            provenance = {**body["origins"][facts.pop("origin")], "time": facts.pop("time")}
-            content = BatchContent(name, mask, generation, facts, provenance, records[cell_id, name])
-            found.batches[cell.hash].append(content)
+        for name, batch in body["batches"].get(cell_id, {}).items():
+            provenance = {**body["origins"][batch["origin"]], **batch["provenance"]}
+            about = (batch["mask"], batch["generation"], batch["facts"], provenance)
+            found.batches[cell.hash].append(BatchContent(name, *about, records[cell_id, name]))
 
 
 def _value(key: str, text: str) -> Any:
