@@ -28,8 +28,8 @@ class CachedArray:
 def cached_array(folder: Path | None, key: str, compute: Callable[[], np.ndarray]) -> CachedArray:
     """The array of this key, from its file or computed and kept.
 
-    A file that does not match its checksum is named, and the array is computed again. A folder that cannot be
-    written to costs the next run time and nothing else, so it is only named, too.
+    A file that is damaged or belongs to another key is named, and the array is computed again. A folder that cannot
+    be written to costs the next run time and nothing else, so it is only named, too.
 
     Args:
         folder: where the files are; None keeps nothing.
@@ -39,41 +39,36 @@ def cached_array(folder: Path | None, key: str, compute: Callable[[], np.ndarray
     path = None if folder is None else folder / f"{key}.npz"
     if path is not None and path.exists():
         try:
-            return _read(path)
-        except (OSError, ValueError, KeyError, EOFError) as error:
+            return _read(path, key)
+        except Exception as error:  # a damaged archive raises anything from zlib.error to NotImplementedError
             logger.warning("%s is damaged (%s); it is computed again.", path, error)
     start = time.perf_counter()
     values = compute()
     seconds = time.perf_counter() - start
     if path is not None:
         try:
-            _write(path, values, seconds)
+            _write(path, key, values, seconds)
         except OSError as error:
             logger.warning("%s could not be kept (%s).", path, error.strerror)
     return CachedArray(values, seconds, hit=False)
 
 
-def _digest(values: np.ndarray) -> str:
-    return hashlib.sha256(f"{values.dtype.str}{values.shape}".encode() + values.tobytes()).hexdigest()
+def _digest(key: str, values: np.ndarray) -> str:
+    return hashlib.sha256(f"{key}{values.dtype.str}{values.shape}".encode() + values.tobytes()).hexdigest()
 
 
-def _read(path: Path) -> CachedArray:
-    import zipfile
-
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            values, seconds, digest = file["values"], float(file["seconds"]), str(file["sha256"])
-    except zipfile.BadZipFile as error:
-        raise ValueError(str(error)) from error
-    if digest != _digest(values):
+def _read(path: Path, key: str) -> CachedArray:
+    with np.load(path, allow_pickle=False) as file:
+        values, seconds, digest = file["values"], float(file["seconds"]), str(file["sha256"])
+    if digest != _digest(key, values):
         raise ValueError("it does not match its checksum")
     return CachedArray(values, seconds, hit=True)
 
 
-def _write(path: Path, values: np.ndarray, seconds: float) -> None:
+def _write(path: Path, key: str, values: np.ndarray, seconds: float) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     content = io.BytesIO()
-    np.savez_compressed(content, values=values, seconds=seconds, sha256=_digest(values))
+    np.savez_compressed(content, values=values, seconds=seconds, sha256=_digest(key, values))
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     try:
         temporary.write_bytes(content.getvalue())

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import yaml
 
-GROUPS = ("data", "missing", "method", "protocol", "experiment")
+GROUPS = ("data", "missing", "method", "protocol", "experiment", "backend")
 
 
 def choices(group: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ Both together hold everything that the batch files hold, and the store reads the
 
 from __future__ import annotations
 
+import argparse
 import csv
 import hashlib
 import io
@@ -156,3 +157,17 @@ def _take_in(found: Collected, body: Mapping[str, Any], rows: Iterable[dict[str,
 
 def _value(key: str, text: str) -> Any:
     return text if key == "status" else json.loads(text)
+
+
+def collect_command(arguments: list[str]) -> int:
+    """``pagnn-bench collect [--results DIR]``: write all results of a folder into its collected tables."""
+    from pagnn_bench.store import Store  # the store reads these tables, so it imports this module
+
+    parser = argparse.ArgumentParser(prog="pagnn-bench collect", description=collect_command.__doc__)
+    parser.add_argument("--results", default="results", metavar="DIR", help="the results folder (./results)")
+    tables = Store(parser.parse_args(arguments).results).collect()
+    for table in tables:
+        print(table)
+    if not tables:
+        print("Nothing has been run yet.")
+    return 0

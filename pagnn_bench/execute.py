@@ -66,9 +66,9 @@ def check_cell(cell: Cell) -> None:
     Protocol.from_config(cell.protocol)
     check_missing(cell.missing, cell.rate)
     if cell.missing["pattern"] not in method.patterns:
+        why = method.patterns_reason or f"it takes the patterns {', '.join(method.patterns)}"
         raise RequestError(
-            f"method={cell.method['name']} is not defined for missing={cell.missing['name']}; "
-            f"it takes the patterns {', '.join(method.patterns)}."
+            f"method={cell.method['name']} is not defined for missing={cell.missing['name']}: {why}."
         )
     graph_of(cell)
 

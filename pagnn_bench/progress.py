@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from tqdm import tqdm
 
 from pagnn_bench.cell import Cell
+
+if TYPE_CHECKING:
+    from pagnn_bench.backends.work import Outcome
 
 # How often the bar is drawn: smoothly for a person, rarely into a log file.
 TERMINAL_SECONDS, LOG_SECONDS = 0.2, 30.0
@@ -70,6 +73,14 @@ class Progress(Watcher):
         if self._failed:
             notes.append(f"{self._failed} failed")
         self.bar.set_postfix_str(", ".join(notes))
+
+    def counted(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+        """Pass on outcomes that were trained out of sight, and count their trials."""
+        for outcome in outcomes:
+            self.start(outcome.batch.cell, outcome.batch.mask, len(outcome.batch.seeds))
+            self.epoch(0, outcome.records)
+            self._skip()
+            yield outcome
 
     def _skip(self) -> None:
         self._failed += self._left

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pagnn_bench.cell import Cell
 from pagnn_bench.paper import paper_accuracy
+from pagnn_bench.stats import Interval, mean_interval
 from pagnn_bench.store import Trial
 
 
@@ -17,25 +18,36 @@ class Summary:
 
     Attributes:
         mean: over all trials.
+        interval: 95 % confidence interval of the mean, None with a single trial.
         mask_std: standard deviation of the mask means, None with a single mask.
         seed_std: standard deviation over seeds inside a mask (root mean square over masks), None with single seeds.
         epochs: mean number of epochs.
         epoch_ms: milliseconds of one training epoch of one seed, evaluation excluded, in the stack as it ran.
+        mask_means: mean of each mask.
     """
 
     trials: int
     masks: int
     failed: int
     mean: float | None
+    interval: Interval | None
     mask_std: float | None
     seed_std: float | None
     epochs: float | None
     epoch_ms: float | None
+    mask_means: dict[int, float]
 
 
-def count(number: int, thing: str) -> str:
-    """``1 trial``, ``2 trials``."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+def count(number: int, thing: str, things: str | None = None) -> str:
+    """``1 trial``, ``2 trials``; irregular plurals are given."""
+    return f"{number} {thing}" if number == 1 else f"{number} {things or thing + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """``40 s``, ``12 min``, ``3.5 h``: as exact as a person needs it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def summarise(trials: Sequence[Trial]) -> Summary:
@@ -44,20 +56,22 @@ def summarise(trials: Sequence[Trial]) -> Summary:
     by_mask: dict[int, list[float]] = {}
     for trial in good:
         by_mask.setdefault(trial.mask, []).append(100 * trial.record["test_acc"])
-    means = [statistics.fmean(values) for values in by_mask.values()]
+    means = {mask: statistics.fmean(values) for mask, values in sorted(by_mask.items())}
     variances = [statistics.variance(values) for values in by_mask.values() if len(values) > 1]
     batches = {trial.batch.path: trial.batch.facts for trial in good}
-    seconds = sum(facts["train_seconds"] for facts in batches.values())
-    seed_epochs = sum(facts["seed_epochs"] for facts in batches.values())
+    seconds = sum(facts.get("train_seconds", 0.0) for facts in batches.values())
+    seed_epochs = sum(facts.get("seed_epochs", 0) for facts in batches.values())
     return Summary(
         trials=len(good),
         masks=len(by_mask),
         failed=len(trials) - len(good),
         mean=statistics.fmean(100 * trial.record["test_acc"] for trial in good) if good else None,
-        mask_std=statistics.stdev(means) if len(means) > 1 else None,
+        interval=mean_interval(list(by_mask.values())),
+        mask_std=statistics.stdev(means.values()) if len(means) > 1 else None,
         seed_std=statistics.fmean(variances) ** 0.5 if variances else None,
         epochs=statistics.fmean(trial.record["epochs"] for trial in good) if good else None,
         epoch_ms=1000 * seconds / seed_epochs if seed_epochs else None,
+        mask_means=means,
     )
 
 

@@ -60,6 +60,7 @@ class Method(ABC):
     """Base of all methods. Hyper-parameters are constructor arguments, named as the keys of the method's YAML."""
 
     patterns: ClassVar[tuple[str, ...]] = PATTERNS  # the missing patterns that the method is defined for
+    patterns_reason: ClassVar[str] = ""  # why not for the others, for the person who asks
     oracle: ClassVar[bool] = False  # True only for controls that may look at the complete features
     per_seed: bool = False  # True: prepare anew for every seed instead of once per mask
 

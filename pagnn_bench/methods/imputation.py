@@ -49,7 +49,8 @@ class LearnedImputation(ImputationMethod):
 
     It is trained once per mask, seeded by the mask (or once per seed with ``per_seed``), and what it fills in is kept
     in a file, so that a later sweep over more seeds or other GCN settings does not train it again. Filled values are
-    rounded to half precision, whether they come from the file or not, so both ways give the same trial.
+    rounded to half precision, whether they come from the file or not, so both ways give the same trial. Where nothing
+    is missing there is nothing to learn.
 
     A subclass writes :meth:`learn`.
 
@@ -73,9 +74,11 @@ class LearnedImputation(ImputationMethod):
 
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
         hidden = ~graph.observed.dense()
+        if not hidden.any():
+            return self.propagated(graph, graph.features, {"impute_seconds": 0.0, "cached_seconds": 0.0})
 
         def values() -> np.ndarray:
-            return self.learn(graph, context)[hidden].astype(np.float16)
+            return _compact(self.learn(graph, context)[hidden])
 
         found = cached_array(context.cache, self._key(graph, context), values)
         filled = graph.features.toarray()
@@ -92,13 +95,28 @@ class LearnedImputation(ImputationMethod):
     def _key(self, graph: IncompleteGraph, context: Context) -> str:
         """A digest of everything that the learned values depend on."""
         name = type(self).__name__.lower()
-        what = {"method": name, "settings": self.settings(), "seed": context.seed}
+        what = {
+            "method": name,
+            "settings": self.settings(),
+            "seed": context.seed,
+            "shape": graph.observed.shape,
+        }
         digest = hashlib.sha256(canonical_json(what).encode())
         known, edges = graph.features, graph.adjacency
         mask = np.packbits(graph.observed.dense() if graph.observed.rows is None else graph.observed.rows)
         for array in (known.data, known.indices, known.indptr, mask, edges.indices, edges.indptr):
             digest.update(np.ascontiguousarray(array).tobytes())
         return f"{name}-{digest.hexdigest()[:24]}"
+
+
+def _compact(values: np.ndarray) -> np.ndarray:
+    """Half precision, a relative error of at most 1/2048; single precision where values are too large for that."""
+    if not np.isfinite(values).all():
+        raise FloatingPointError(
+            "the imputation model diverged: it fills in values that are not finite numbers"
+        )
+    fits = np.abs(values).max(initial=0) <= np.finfo(np.float16).max
+    return values.astype(np.float16 if fits else np.float32)
 
 
 def imputation_error(

@@ -1,4 +1,4 @@
-"""Graph operators and the two partial aggregations of the paper, as sparse matrices (no torch).
+"""Graph operators and the partial aggregations, as sparse matrices (no torch).
 
 Notation: Ã = A + I, d̃_i = Σ_j Ã_ij, Â = D̃^{-1/2} Ã D̃^{-1/2}, d̂_i = Σ_j Â_ij, Ā = D̃^{-1} Ã.
 """
@@ -31,14 +31,23 @@ def mean_operator(adjacency: sp.csr_array) -> sp.csr_array:
     return sp.csr_array(sp.diags_array(1.0 / loops.sum(axis=1)) @ loops)
 
 
-def aggregation(adjacency: sp.csr_array, norm: str) -> tuple[sp.csr_array, np.ndarray]:
-    """Weights and scale that define a partial aggregation: ``m`` → (Ã, 1), ``n`` → (Â, d̂)."""
+def aggregation(adjacency: sp.csr_array, norm: str) -> tuple[sp.csr_array, sp.csr_array]:
+    """The weights N and K, CSR float64 [n, n], of a partial aggregation G = N(M ⊙ H) ⊘ KM.
+
+    - ``m``, PaGNN-M (eq. 12 of the paper): N = K = Ã.
+    - ``n``, PaGNN-N (eq. 13): N = diag(d̂) Â and K = Â, as (ÂE)_if = d̂_i.
+    - ``pagcn``, the authors' successor (see :mod:`pagnn_bench.baselines.pagcn`): N = D̃^{1/2} Ã D̃^{-1/2} and K = Ã.
+    """
+    loops = with_self_loops(adjacency)
     if norm == "m":
-        return with_self_loops(adjacency), np.ones(adjacency.shape[0])
+        return loops, loops
     if norm == "n":
         weights = symmetric_operator(adjacency)
-        return weights, weights.sum(axis=1)
-    raise ValueError(f"norm={norm!r}: 'm' or 'n'")
+        return sp.csr_array(sp.diags_array(weights.sum(axis=1)) @ weights), weights
+    if norm == "pagcn":
+        root = np.sqrt(loops.sum(axis=1))
+        return sp.csr_array(sp.diags_array(root) @ loops @ sp.diags_array(1.0 / root)), loops
+    raise ValueError(f"norm={norm!r}: 'm', 'n' or 'pagcn'")
 
 
 @dataclass(frozen=True)
@@ -59,25 +68,24 @@ class PartialAggregate:
 def partial_aggregate(
     adjacency: sp.csr_array, features: sp.csr_array, observed: Observed, norm: str
 ) -> PartialAggregate:
-    """Layer-1 aggregation of PaGNN over the observed neighbours only.
+    """Layer-1 aggregation over the observed neighbours only: G = N(M ⊙ H) ⊘ KM, see :func:`aggregation`.
 
-    PaGNN-M (eq. 12): G = Ã(M ⊙ H) ⊘ ÃM.  PaGNN-N (eq. 13): G = ÂE ⊙ Â(M ⊙ H) ⊘ ÂM, with (ÂE)_if = d̂_i.
     0/0, a pair that no neighbour has observed, is 0: the minimum-norm solution of the paper's least-squares problem.
 
     Args:
         adjacency: A, CSR [n, n].
         features: M ⊙ H, CSR [n, d], hidden entries absent.
         observed: M.
-        norm: ``m`` or ``n``.
+        norm: ``m``, ``n`` or ``pagcn``.
     """
-    weights, scale = aggregation(adjacency, norm)
+    weights, counts = aggregation(adjacency, norm)
     if observed.rows is not None:
         # Whole rows: the denominator is one number per node, so the ratio is again a graph operator.
-        operator, sighted = _partial_operator(weights, scale, observed.rows)
+        operator, sighted = _partial_operator(weights, counts, observed.rows)
         values = sp.csr_array(operator @ features.astype(np.float64))
         empty_share = 1.0 - float(sighted.mean())
     else:
-        values, empty_share, sighted = _divide_cells(weights, scale, features, observed)
+        values, empty_share, sighted = _divide_cells(weights, counts, features, observed)
     values.sort_indices()
     return PartialAggregate(values.astype(np.float32), empty_share, sighted)
 
@@ -88,18 +96,16 @@ def partial_operator(adjacency: sp.csr_array, rows: np.ndarray, norm: str) -> sp
 
 
 def _partial_operator(
-    weights: sp.csr_array, scale: np.ndarray, rows: np.ndarray
+    weights: sp.csr_array, counts: sp.csr_array, rows: np.ndarray
 ) -> tuple[sp.csr_array, np.ndarray]:
-    denominator = weights @ rows.astype(np.float64)
-    sighted = denominator > 0
-    factor = np.divide(scale, denominator, out=np.zeros_like(denominator), where=sighted)
+    factor = _inverse(counts @ rows.astype(np.float64))
     operator = sp.csr_array(sp.diags_array(factor) @ weights @ sp.diags_array(rows.astype(np.float64)))
     operator.eliminate_zeros()
-    return operator, sighted
+    return operator, factor > 0
 
 
 def _divide_cells(
-    weights: sp.csr_array, scale: np.ndarray, features: sp.csr_array, observed: Observed
+    weights: sp.csr_array, counts: sp.csr_array, features: sp.csr_array, observed: Observed
 ) -> tuple[sp.csr_array, float, np.ndarray]:
     """Ratio with a denominator of its own for every (node, attribute), block of columns by block of columns.
 
@@ -111,23 +117,26 @@ def _divide_cells(
     empty = 0
     sighted = np.zeros(numerator.shape[0], dtype=bool)
     for start, stop, block in observed.column_blocks():
-        denominator = weights @ block.astype(np.float64)
+        denominator = counts @ block.astype(np.float64)
         blind = denominator == 0
         empty += int(blind.sum())
         sighted |= ~blind.all(axis=1)
         inside = slice(numerator.indptr[start], numerator.indptr[stop])
-        nodes = numerator.indices[inside]
-        numerator.data[inside] *= scale[nodes] / denominator[nodes, columns[inside] - start]
+        numerator.data[inside] /= denominator[numerator.indices[inside], columns[inside] - start]
     return sp.csr_array(numerator), empty / np.prod(observed.shape), sighted
 
 
 def partial_correction(adjacency: sp.csr_array, observed: Observed, norm: str) -> np.ndarray:
-    """The factor C with G = (weights (M ⊙ H)) ⊙ C: scale ⊘ denominator, 0 where the denominator is 0.
+    """The factor C with G = N(M ⊙ H) ⊙ C: 1 ⊘ KM, 0 where the denominator is 0.
 
     Returns:
         float64 [n, 1] for whole-row masks, [n, d] for masks of single entries.
     """
-    weights, scale = aggregation(adjacency, norm)
+    _, counts = aggregation(adjacency, norm)
     mask = observed.rows[:, None] if observed.rows is not None else observed.dense()
-    denominator = weights @ mask.astype(np.float64)
-    return np.divide(scale[:, None], denominator, out=np.zeros_like(denominator), where=denominator > 0)
+    return _inverse(counts @ mask.astype(np.float64))
+
+
+def _inverse(values: np.ndarray) -> np.ndarray:
+    """1/x, and 0 for x = 0."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)

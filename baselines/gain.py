@@ -1,0 +1,182 @@
+"""Generative adversarial imputation nets (GAIN), one of the imputations of the paper's comparison."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pagnn_bench.cell import seed_for
+from pagnn_bench.errors import RequestError
+from pagnn_bench.methods.base import Context
+from pagnn_bench.methods.imputation import LearnedImputation
+from pagnn_bench.methods.learning import BestWeights, UnitRange, fraction, hold_out, positive, whole
+from pagnn_bench.missing import IncompleteGraph
+
+NOISE = 0.01  # missing inputs are drawn from U(0, 0.01), as in the authors' code
+EPSILON = 1e-8  # inside the logarithms, as in the authors' code
+CHECK_EVERY = 100  # iterations between two looks at the held-out entries
+FEW_VALUES = 20  # columns with fewer distinct observed values can be rounded, as in the authors' code
+
+
+class GAIN(LearnedImputation):
+    """GAIN (Yoon, Jordon and van der Schaar, ICML 2018, arXiv 1806.02920), then GCN.
+
+    The generator G fills the missing entries; the discriminator D tells, entry by entry, the observed ones from the
+    filled ones, helped by a hint. With x in [0, 1], mask m, noise z and b ~ Bernoulli(hint_rate) for every entry::
+
+        x̂ = m ⊙ x + (1 − m) ⊙ G(m ⊙ x + (1 − m) ⊙ z, m)            p = D(x̂, m ⊙ b)
+        L_D = −mean[m log p + (1 − m) log(1 − p)]
+        L_G = −mean[(1 − m) log p] + alpha Σ m (x − G)² / Σ m
+
+    G and D are perceptrons 2d → width → width → d with ReLU and a sigmoid at the end; one step of D and one of G on
+    each batch. A share of the observed entries can be held out (m = 0 for both players): the generator that predicts
+    them best is kept, where the authors keep the last one. The model knows no edges: all nodes without any attribute
+    (type 1) get the same row, up to the noise.
+
+    Args:
+        width: units of the hidden layers, at the most d, the number of attributes; None is d.
+        iterations: batches to train on, at the most.
+        patience: iterations without a better prediction of the held-out entries after which training stops.
+        held_out: share of the observed entries that is held out; 0 trains for all iterations.
+        batch: nodes per batch.
+        alpha: weight of the reconstruction in L_G.
+        hint_rate: share of the entries of m that D gets to see.
+        model_lr: learning rate of both Adams.
+        round: round the filled values of columns with few distinct values to whole numbers.
+        **common: see :class:`LearnedImputation`.
+    """
+
+    def __init__(
+        self,
+        width: int | None,
+        iterations: int,
+        patience: int,
+        held_out: float,
+        batch: int,
+        alpha: float,
+        hint_rate: float,
+        model_lr: float,
+        round: bool,
+        **common: Any,
+    ) -> None:
+        super().__init__(**common)
+        self.width = None if width is None else whole("width", width)
+        self.iterations, self.patience = whole("iterations", iterations), whole("patience", patience)
+        self.held_out, self.batch = fraction("held_out", held_out), whole("batch", batch)
+        self.alpha, self.model_lr = positive("alpha", alpha), positive("model_lr", model_lr)
+        self.hint_rate = fraction("hint_rate", hint_rate)
+        if not isinstance(round, bool):
+            raise RequestError(f"method.round={round}: choose true or false.")
+        self.round = round
+
+    def learn(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
+        unit, observed = UnitRange.of(graph), graph.observed.dense()
+        masks = observed, np.zeros_like(observed)
+        if self.held_out > 0:
+            rng = np.random.default_rng(seed_for("held out", seed=context.seed))
+            masks = hold_out(observed, self.held_out, rng)
+        x, known, learned, held = (
+            torch.from_numpy(np.ascontiguousarray(array)).to(context.device)
+            for array in (unit.scaled(graph), observed, *masks)
+        )
+        generator = torch.Generator().manual_seed(seed_for("weights and order", seed=context.seed))
+        noise = torch.Generator(context.device).manual_seed(seed_for("noise", seed=context.seed))
+        width = min(self.width or x.shape[1], x.shape[1])
+        players = (perceptron(x.shape[1], width, generator).to(context.device) for _ in range(2))
+        game = Game(*players, alpha=self.alpha, noise=noise)
+        self._train(game, x, learned, held, generator, context)
+        filled = unit.restored(self._generate(game, x, known).cpu().numpy())
+        return rounded(filled, graph) if self.round else filled
+
+    def _train(
+        self,
+        game: Game,
+        x: Tensor,
+        learned: Tensor,
+        held: Tensor,
+        generator: torch.Generator,
+        context: Context,
+    ) -> None:
+        """Train both players, and leave the best generator in the game if there are held-out entries to judge it by."""
+        players = game.generator, game.discriminator
+        adam_g, adam_d = (torch.optim.Adam(p.parameters(), lr=self.model_lr, fused=True) for p in players)
+        best = BestWeights(game.generator, self.patience)
+        x_judge, m_judge, judge = (part[held.any(dim=1)] for part in (x, learned, held))
+        for iteration in range(1, self.iterations + 1):
+            context.report(f"GAIN {iteration}/{self.iterations}")
+            batch = torch.randperm(len(x), generator=generator)[: self.batch].to(x.device)
+            m = learned[batch].to(x.dtype)
+            rows, hint = x[batch] * m, m * (game.random(m) < self.hint_rate)
+            guess = game.generate(rows, m)
+            # D moves first and does not change G, so both steps share one pass through G.
+            adam_d.zero_grad(set_to_none=True)
+            game.discriminator_loss(rows, m, hint, guess.detach()).backward()
+            adam_d.step()
+            adam_g.zero_grad(set_to_none=True)
+            game.generator_loss(rows, m, hint, guess).backward(inputs=list(game.generator.parameters()))
+            adam_g.step()
+            if self.held_out > 0 and (iteration % CHECK_EVERY == 0 or iteration == self.iterations):
+                error = (self._generate(game, x_judge, m_judge) - x_judge)[judge].square().mean()
+                if best.is_over(float(error), iteration):
+                    break
+        if self.held_out > 0:
+            best.restore()
+
+    def _generate(self, game: Game, x: Tensor, m: Tensor) -> Tensor:
+        """G of all nodes, [n, d], from the entries in ``m`` (bool [n, d])."""
+        with torch.no_grad():
+            batches = zip(x.split(self.batch), m.split(self.batch))
+            return torch.cat([game.generate(rows * mask, mask.to(x.dtype)) for rows, mask in batches])
+
+
+class Game:
+    """The two players and what each of them loses; all arguments are float [b, d], x is 0 where m is 0."""
+
+    def __init__(
+        self, generator: nn.Module, discriminator: nn.Module, alpha: float, noise: torch.Generator
+    ) -> None:
+        self.generator, self.discriminator, self.alpha, self.noise = generator, discriminator, alpha, noise
+
+    def random(self, like: Tensor) -> Tensor:
+        """U(0, 1) of this shape."""
+        return torch.rand(like.shape, generator=self.noise, device=like.device)
+
+    def generate(self, x: Tensor, m: Tensor) -> Tensor:
+        """G, for observed and missing entries alike."""
+        return self.generator(torch.cat((x + (1 - m) * NOISE * self.random(m), m), dim=1))
+
+    def discriminator_loss(self, x: Tensor, m: Tensor, hint: Tensor, guess: Tensor) -> Tensor:
+        p = self._judge(x, m, hint, guess)
+        return -(m * (p + EPSILON).log() + (1 - m) * (1 - p + EPSILON).log()).mean()
+
+    def generator_loss(self, x: Tensor, m: Tensor, hint: Tensor, guess: Tensor) -> Tensor:
+        p = self._judge(x, m, hint, guess)
+        fooled = -((1 - m) * (p + EPSILON).log()).mean()
+        error = (m * (x - guess)).square().sum() / m.sum().clamp(min=1)  # a batch may have nothing observed
+        return fooled + self.alpha * error
+
+    def _judge(self, x: Tensor, m: Tensor, hint: Tensor, guess: Tensor) -> Tensor:
+        return self.discriminator(torch.cat((x + (1 - m) * guess, hint), dim=1))
+
+
+def perceptron(features: int, width: int, generator: torch.Generator) -> nn.Sequential:
+    """2d → width → width → d with ReLU, ReLU, sigmoid; weights N(0, 2 / fan-in), biases 0."""
+    sizes = (2 * features, width, width, features)
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(sizes):
+        layer = nn.utils.skip_init(nn.Linear, inputs, outputs)
+        nn.init.kaiming_normal_(layer.weight, generator=generator)
+        nn.init.zeros_(layer.bias)
+        layers += [layer, nn.ReLU()]
+    return nn.Sequential(*layers[:-1], nn.Sigmoid())
+
+
+def rounded(filled: np.ndarray, graph: IncompleteGraph) -> np.ndarray:
+    """Whole numbers in the columns with few distinct observed values; [n, d] → [n, d]."""
+    values, observed = graph.features.toarray(), graph.observed.dense()
+    few = [len(np.unique(column[seen])) < FEW_VALUES for column, seen in zip(values.T, observed.T)]
+    return np.where(few, np.round(filled), filled)

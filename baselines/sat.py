@@ -1,0 +1,244 @@
+"""SAT, the structure-attribute transformer: attributes of nodes that have none, from the graph alone."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from pagnn_bench.baselines.sat_model import (
+    MLP,
+    AdjacencyLoss,
+    FeatureLoss,
+    Generator,
+    hold_out,
+    recall,
+    sample_pairs,
+)
+from pagnn_bench.cell import seed_for
+from pagnn_bench.errors import RequestError
+from pagnn_bench.methods.base import Context
+from pagnn_bench.methods.imputation import LearnedImputation
+from pagnn_bench.methods.learning import BestWeights, UnitRange, fraction, positive, whole
+from pagnn_bench.missing import IncompleteGraph
+from pagnn_bench.nn.dropout import DropoutStreams
+from pagnn_bench.nn.inputs import make_input
+from pagnn_bench.nn.propagate import symmetric_operator
+from pagnn_bench.nn.sparse import SparseOperator
+
+RECALL_AT = 10  # reference code: the epoch is chosen by Recall@10
+
+
+class SAT(LearnedImputation):
+    """Learning on attribute-missing graphs (Chen et al., arXiv 2011.01623, IEEE TPAMI 2022), then GCN.
+
+    Two encoders share one latent space, and both decoders read it: z_x [t, latent] from the attributes of the nodes T
+    that have any, and z_a [n, latent] from the links of all nodes. A discriminator D draws both to N(0, I)::
+
+        L_gen  = λr BCEw(dec_x(z_x), X_T)      + λr BCE(q(z_a) q(z_a)ᵀ, Â ≠ 0)
+               + λc BCEw(dec_x(z_a[T]), X_T)   + λc BCE(q(z_x) q(z_x)ᵀ, Â[T, T] ≠ 0)
+               + λg [BCE(D(z_x), 1) + BCE(D(z_a[T]), 1)]
+        L_disc = λg [2 BCE(D(noise), 1) + BCE(D(z_x), 0) + BCE(D(z_a[T]), 0)],    noise ~ N(0, I)
+
+    All are means: BCEw over t x d, where ones weigh w = #zeros / #ones of X_T; links over the non-zeros of Â and
+    as many other pairs, drawn once. Nodes without attributes become sigmoid(dec_x(z_a)). Part of the observed nodes
+    is not in T: these say, by Recall@10 of dec_x(z_a), which epoch is kept. Where features are not binary they are
+    scaled to [0, 1], w is 1, and the loss of dec_x(z_a) on these nodes takes the place of the recall.
+
+    Generator and discriminator have an optimiser each. (The reference has one for both, which under older versions of
+    torch also moves the parameters that are meant to rest.)
+
+    Args:
+        width: hidden units of both encoders and of the feature decoder.
+        latent: dimension of z, and hidden units of the link decoder and the discriminator.
+        model_dropout: dropout on the input and the hidden layers while training.
+        model_lr, model_weight_decay: of Adam.
+        lambda_r, lambda_c, lambda_g: weights of the losses: own kind, cross, adversarial.
+        n_gene, n_disc: steps of generator and discriminator per epoch.
+        epochs: at the most.
+        held_out: share of the observed nodes that choose the epoch.
+        evaluate_every: epochs from one look at the held-out nodes to the next.
+        patience: epochs without a better score after which training stops; None: never.
+        calibrated: undo the weight w, so that filled values are the model's probabilities.
+        **common: see :class:`LearnedImputation`.
+    """
+
+    patterns: ClassVar[tuple[str, ...]] = ("rows",)
+    patterns_reason: ClassVar[str] = (
+        "SAT completes nodes that lack all attributes (missing=type1); it has no input for a node that lacks some"
+    )
+
+    def __init__(
+        self,
+        width: int,
+        latent: int,
+        model_dropout: float,
+        model_lr: float,
+        model_weight_decay: float,
+        lambda_r: float,
+        lambda_c: float,
+        lambda_g: float,
+        n_gene: int,
+        n_disc: int,
+        epochs: int,
+        held_out: float,
+        evaluate_every: int,
+        patience: int | None,
+        calibrated: bool,
+        **common: Any,
+    ) -> None:
+        super().__init__(**common)
+        self.width, self.latent = whole("width", width), whole("latent", latent)
+        self.model_dropout, self.held_out = (
+            fraction("model_dropout", model_dropout),
+            fraction("held_out", held_out),
+        )
+        self.model_lr = positive("model_lr", model_lr)
+        self.model_weight_decay = _not_negative("model_weight_decay", model_weight_decay)
+        self.lambda_r, self.lambda_c = (
+            _not_negative("lambda_r", lambda_r),
+            _not_negative("lambda_c", lambda_c),
+        )
+        self.lambda_g = _not_negative("lambda_g", lambda_g)
+        self.n_gene, self.n_disc = whole("n_gene", n_gene), whole("n_disc", n_disc)
+        self.epochs, self.evaluate_every = whole("epochs", epochs), whole("evaluate_every", evaluate_every)
+        self.patience = None if patience is None else whole("patience", patience)
+        if not isinstance(calibrated, bool):
+            raise RequestError(f"method.calibrated={calibrated}: choose true or false.")
+        self.calibrated = calibrated
+
+    def learn(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
+        rows = graph.observed.rows
+        if rows is None:
+            raise ValueError(self.patterns_reason)
+        training = Training(self, graph, context)
+        best = BestWeights(training.generator, self.patience or self.epochs)
+        for epoch in range(1, self.epochs + 1):
+            context.report(f"SAT {epoch}/{self.epochs}")
+            for _ in range(self.n_gene):
+                training.generator_step()
+            for _ in range(self.n_disc):
+                training.discriminator_step()
+            look = epoch % self.evaluate_every == 0 or epoch == self.epochs
+            if look and best.is_over(training.error(), epoch):
+                break
+        best.restore()
+        missing = np.flatnonzero(~rows)
+        filled = np.zeros(graph.observed.shape, dtype=np.float32)
+        filled[missing] = training.probabilities(missing)
+        return training.unit.restored(filled)
+
+
+class Training:
+    """Networks, losses and optimisers of SAT on one incomplete graph.
+
+    Attributes:
+        generator: both encoders and both decoders.
+        discriminator: D.
+        learned, held: the nodes T, and the nodes that choose the epoch.
+        unit: the scale in which features are learned.
+        weight: w.
+        by_recall: whether the epoch is chosen by Recall@10.
+    """
+
+    def __init__(self, settings: SAT, graph: IncompleteGraph, context: Context) -> None:
+        assert graph.observed.rows is not None
+        self.settings, self.device = settings, context.device
+        rng = np.random.default_rng(seed_for("sat nodes and pairs", seed=context.seed))
+        weights = torch.Generator().manual_seed(seed_for("sat weights", seed=context.seed))
+        self.noise = torch.Generator(self.device).manual_seed(seed_for("sat noise", seed=context.seed))
+        self.streams = DropoutStreams([seed_for("sat dropout", seed=context.seed)], self.device)
+
+        self.learned, self.held = hold_out(np.flatnonzero(graph.observed.rows), settings.held_out, rng)
+        self.index = torch.from_numpy(self.learned).to(self.device)
+        self.unit = UnitRange.of(graph)
+        x, truth = (self.unit.scaled(graph)[nodes] for nodes in (self.learned, self.held))
+        binary, ones = bool(np.isin(graph.features.data, (0, 1)).all()), float(x.sum())
+        self.weight = (x.size - ones) / ones if binary and 0 < ones < x.size else 1.0
+        self.by_recall = binary and bool(truth.any())
+        self.truth = torch.from_numpy(truth).to(self.device)
+        self.feature_loss = FeatureLoss(torch.from_numpy(x).to(self.device), self.weight)
+
+        operator = symmetric_operator(graph.adjacency)
+        inside = sp.csr_array(operator[self.learned][:, self.learned])
+        self.all_pairs, self.learned_pairs = (
+            AdjacencyLoss(sample_pairs(part, rng), self.device) for part in (operator, inside)
+        )
+        known, propagate = make_input(sp.csr_array(x), self.device), SparseOperator(operator, self.device)
+        sizes, rate = (*graph.observed.shape, settings.width, settings.latent), settings.model_dropout
+        self.generator = Generator(known, propagate, sizes, rate, weights).to(self.device)
+        self.discriminator = MLP((settings.latent, settings.latent, 1), rate, weights).to(self.device)
+        lr, decay = settings.model_lr, settings.model_weight_decay
+        self.generator_adam, self.discriminator_adam = (
+            torch.optim.Adam(part.parameters(), lr=lr, weight_decay=decay, fused=True)
+            for part in (self.generator, self.discriminator)
+        )
+
+    def generator_step(self) -> None:
+        """One step on L_gen. D gets gradients, too, but only its own optimiser moves it, after clearing them."""
+        s, g = self.settings, self.generator
+        z_x, z_a, z_t = self._encode()
+        own = self.feature_loss(g.decode_features(z_x, self.streams))
+        own = own + self.all_pairs(g.decode_links(z_a, self.streams))
+        cross = self.feature_loss(g.decode_features(z_t, self.streams))
+        cross = cross + self.learned_pairs(g.decode_links(z_x, self.streams))
+        fooled = self._judge(z_x, real=True) + self._judge(z_t, real=True)
+        self.generator_adam.zero_grad(set_to_none=True)
+        (s.lambda_r * own + s.lambda_c * cross + s.lambda_g * fooled).backward()
+        self.generator_adam.step()
+
+    def discriminator_step(self) -> None:
+        """One step on L_disc; nothing flows back into the generator."""
+        with torch.no_grad():
+            z_x, _, z_t = self._encode()
+            noise = torch.empty_like(z_x).normal_(generator=self.noise)
+        fakes = self._judge(z_x, real=False) + self._judge(z_t, real=False)
+        self.discriminator_adam.zero_grad(set_to_none=True)
+        (self.settings.lambda_g * (2 * self._judge(noise, real=True) + fakes)).backward()
+        self.discriminator_adam.step()
+
+    def _encode(self) -> tuple[Tensor, Tensor, Tensor]:
+        """z_x, z_a and z_a[T], with dropout."""
+        z_a = self.generator.structure(self.streams)
+        return self.generator.attributes(self.streams), z_a, z_a.index_select(0, self.index)
+
+    def _judge(self, z: Tensor, real: bool) -> Tensor:
+        """BCE(D(z), 1) or BCE(D(z), 0)."""
+        logits = self.discriminator(z, self.streams)
+        return F.binary_cross_entropy_with_logits(logits, torch.full_like(logits, float(real)))
+
+    def error(self) -> float:
+        """How badly the links alone tell the attributes of the held-out nodes: 1 - Recall@10, or the cross entropy."""
+        logits = self.logits(self.held)
+        if not logits.isfinite().all():
+            raise FloatingPointError(
+                "SAT diverged: its logits are no longer finite numbers (method.model_lr is too high)"
+            )
+        if self.by_recall:
+            return 1 - recall(logits, self.truth, RECALL_AT)
+        return float(F.binary_cross_entropy_with_logits(logits, self.truth))
+
+    def logits(self, nodes: np.ndarray) -> Tensor:
+        """dec_x(z_a) of some nodes [m, d], without dropout."""
+        with torch.no_grad():
+            z = self.generator.structure(None)[torch.from_numpy(nodes).to(self.device)]
+            return self.generator.decode_features(z, None)
+
+    def probabilities(self, nodes: np.ndarray) -> np.ndarray:
+        """What SAT fills in for some nodes [m, d], in [0, 1].
+
+        Ones that weigh w times as much shift the best logit by log w, which ``calibrated`` takes back.
+        """
+        shift = math.log(self.weight) if self.settings.calibrated else 0.0
+        return torch.sigmoid(self.logits(nodes) - shift).cpu().numpy()
+
+
+def _not_negative(key: str, value: Any) -> float:
+    if type(value) in (int, float) and 0 <= value < math.inf:
+        return float(value)
+    raise RequestError(f"method.{key}={value}: give a number not below 0.")

@@ -1,0 +1,173 @@
+"""Variational autoencoder (VAE), one of the imputations of the paper's comparison."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from pagnn_bench.cell import seed_for
+from pagnn_bench.methods.base import Context
+from pagnn_bench.methods.imputation import LearnedImputation
+from pagnn_bench.methods.learning import BestWeights, UnitRange, fraction, hold_out, positive, whole
+from pagnn_bench.missing import IncompleteGraph
+from pagnn_bench.nn.dropout import DropoutStreams, dropout
+
+
+class VAE(LearnedImputation):
+    """Auto-encoding variational Bayes (Kingma and Welling, arXiv 1312.6114) on the observed entries, then GCN.
+
+    With x in [0, 1] and m the mask of a node, 0 where an entry is missing or held out::
+
+        q(z | x) = N(μ, diag σ²),  (μ, log σ²) = encoder(m ⊙ x)        p = sigmoid(decoder(z))
+        loss of a node = Σ_f m_f BCE(x_f, p_f) + KL(q(z | x) ‖ N(0, I))
+
+    averaged over the nodes that have an observed entry. A share of the observed entries is held out, hidden from the
+    encoder and from the loss: they say when to stop. Missing entries become p at the posterior mean z = μ.
+    The model knows no edges, so all nodes without any attribute (type 1) are encoded from the zero vector and get
+    the same row.
+
+    Args:
+        width: units of the one hidden layer of encoder and decoder.
+        latent: dimension of z.
+        model_dropout: dropout on the input and on the decoder's hidden layer, while training.
+        model_lr: learning rate of Adam.
+        batch: nodes per step.
+        epochs: passes over the nodes, at the most.
+        patience: epochs without a better prediction of the held-out entries after which training stops.
+        held_out: share of the observed entries that is held out; 0 judges by the entries that are learned from.
+        **common: see :class:`LearnedImputation`.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        latent: int,
+        model_dropout: float,
+        model_lr: float,
+        batch: int,
+        epochs: int,
+        patience: int,
+        held_out: float,
+        **common: Any,
+    ) -> None:
+        super().__init__(**common)
+        self.width, self.latent = whole("width", width), whole("latent", latent)
+        self.model_dropout = fraction("model_dropout", model_dropout)
+        self.model_lr, self.batch = positive("model_lr", model_lr), whole("batch", batch)
+        self.epochs, self.patience = whole("epochs", epochs), whole("patience", patience)
+        self.held_out = fraction("held_out", held_out)
+
+    def learn(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
+        unit = UnitRange.of(graph)
+        values, rng = unit.scaled(graph), np.random.default_rng(seed_for("held out", seed=context.seed))
+        masks = hold_out(graph.observed.dense(), self.held_out, rng)
+        x, learned, held = (
+            torch.from_numpy(np.ascontiguousarray(array)).to(context.device) for array in (values, *masks)
+        )
+        generator = torch.Generator().manual_seed(seed_for("weights and order", seed=context.seed))
+        model = Network(x.shape[1], self.width, self.latent, generator)
+        model.start_at(smoothed_means(values, masks[0]))
+        self._train(model.to(context.device), x, learned, held, generator, context)
+        with torch.no_grad():  # the held-out entries are shown to the encoder here
+            parts = [torch.sigmoid(model(rows)) for rows in x.split(self.batch)]
+        return unit.restored(torch.cat(parts).cpu().numpy())
+
+    def _train(
+        self,
+        model: Network,
+        x: Tensor,
+        learned: Tensor,
+        held: Tensor,
+        generator: torch.Generator,
+        context: Context,
+    ) -> None:
+        """Train until the held-out entries are predicted no better, and leave the best weights in the model."""
+        device = context.device
+        noise = torch.Generator(device).manual_seed(seed_for("noise", seed=context.seed))
+        streams = DropoutStreams([seed_for("dropout", seed=context.seed)], device)
+        adam = torch.optim.Adam(model.parameters(), lr=self.model_lr, fused=True)
+        nodes = learned.any(dim=1).nonzero().squeeze(1).cpu()
+        best = BestWeights(model, self.patience)
+        judge = [part[held.any(dim=1)] for part in (x, learned, held)]
+        for epoch in range(1, self.epochs + 1):
+            context.report(f"VAE {epoch}/{self.epochs}")
+            for batch in nodes[torch.randperm(len(nodes), generator=generator)].split(self.batch):
+                rows, m = x[batch.to(device)], learned[batch.to(device)]
+                eps = torch.randn(len(batch), self.latent, generator=noise, device=device)
+                adam.zero_grad(set_to_none=True)
+                model.loss(rows * m, m, eps, streams, self.model_dropout).backward()
+                adam.step()
+            if best.is_over(self._surprise(model, *judge), epoch):
+                break
+        best.restore()
+
+    def _surprise(self, model: Network, x: Tensor, learned: Tensor, held: Tensor) -> float:
+        """Mean cross entropy of the held-out entries."""
+        total = x.new_zeros(())
+        with torch.no_grad():
+            for rows, m, judge in zip(*(part.split(self.batch) for part in (x, learned, held))):
+                logits = model(rows * m)[judge]
+                total += F.binary_cross_entropy_with_logits(logits, rows[judge], reduction="sum")
+        return float(total / held.sum())
+
+
+class Network(nn.Module):
+    """Encoder d → width → (μ, log σ²) and decoder latent → width → d, with ReLU.
+
+    Calling it gives the logits [b, d] of p at the posterior mean.
+    """
+
+    def __init__(self, features: int, width: int, latent: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.encoder = _linear(features, width, generator)
+        self.posterior = _linear(width, 2 * latent, generator)
+        self.decoder = _linear(latent, width, generator)
+        self.output = _linear(width, features, generator)
+
+    def start_at(self, means: np.ndarray) -> None:
+        """Start the output at these probabilities [d]: mean filling, instead of 1/2 for every word."""
+        with torch.no_grad():
+            self.output.bias.copy_(torch.from_numpy(means).logit())
+
+    def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """(μ, log σ²), each [b, latent]."""
+        mean, log_variance = self.posterior(torch.relu(self.encoder(x))).chunk(2, dim=1)
+        return mean, log_variance
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.output(torch.relu(self.decoder(self.encode(x)[0])))
+
+    def loss(
+        self, x: Tensor, m: Tensor, eps: Tensor, streams: DropoutStreams | None = None, rate: float = 0.0
+    ) -> Tensor:
+        """Mean over the nodes of the reconstruction error plus the divergence, at z = μ + σ ⊙ ε.
+
+        Args:
+            x: m ⊙ x, [b, d].
+            m: which entries are learned from, bool [b, d].
+            eps: ε ~ N(0, I), [b, latent].
+            streams, rate: dropout.
+        """
+        mean, log_variance = self.encode(dropout(x[None], streams, rate)[0])
+        hidden = torch.relu(self.decoder(mean + torch.exp(0.5 * log_variance) * eps))
+        logits = self.output(dropout(hidden[None], streams, rate)[0])
+        error = F.binary_cross_entropy_with_logits(logits, x, weight=m.to(x.dtype), reduction="sum")
+        divergence = 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).sum()
+        return (error + divergence) / len(x)
+
+
+def smoothed_means(x: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Column means over the known entries, float32 [d], drawn a little to 1/2: never 0 or 1, and 1/2 without any."""
+    return ((x.sum(axis=0, where=known) + 0.5) / (known.sum(axis=0) + 1)).astype(np.float32)
+
+
+def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
+    """Xavier-uniform weights from a generator of our own, zero bias."""
+    layer = nn.utils.skip_init(nn.Linear, inputs, outputs)
+    nn.init.xavier_uniform_(layer.weight, generator=generator)
+    nn.init.zeros_(layer.bias)
+    return layer

@@ -1,0 +1,35 @@
+"""Where batches are trained: this machine, a Slurm cluster, Ray or Dask. Engines are imported only when chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from pagnn_bench.backends.work import Outcome
+from pagnn_bench.errors import RequestError
+from pagnn_bench.plan import Batch, Settings
+from pagnn_bench.progress import Progress
+
+
+class Backend(Protocol):
+    """Trains the batches of a plan, in whatever order; outcomes come as soon as they are there."""
+
+    def run(self, batches: Sequence[Batch], progress: Progress) -> Iterator[Outcome]: ...
+
+
+def open_backend(settings: Settings) -> Backend:
+    """Connect to the chosen engine; a wrong address is told here, before anything is written."""
+    name = settings.backend["name"]
+    if name == "local":
+        from pagnn_bench.backends.local import ProcessBackend, SerialBackend
+
+        return SerialBackend(settings) if settings.n_jobs == 1 else ProcessBackend(settings)
+    if name == "ray":
+        from pagnn_bench.backends.ray import RayBackend
+
+        return RayBackend(settings)
+    if name == "dask":
+        from pagnn_bench.backends.dask import DaskBackend
+
+        return DaskBackend(settings)
+    raise RequestError(f"backend={name}: choose one of local, ray, dask, slurm.")

@@ -1,0 +1,91 @@
+"""One batch of trials as a unit of work that any process on any machine can do."""
+
+from __future__ import annotations
+
+import itertools
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pagnn_bench.plan import Batch, Settings
+from pagnn_bench.progress import Watcher
+from pagnn_bench.provenance import collect_provenance
+from pagnn_bench.store import Store
+
+if TYPE_CHECKING:
+    from pagnn_bench.execute import Executor
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a batch: records, or the error that broke it off. Plain data, fit to be sent between machines."""
+
+    batch: Batch
+    provenance: dict[str, Any]
+    records: list[dict[str, Any]] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    traceback: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether any trial of the batch failed."""
+        return self.error is not None or any(record["status"] == "failed" for record in self.records)
+
+    @classmethod
+    def lost(cls, batch: Batch, error: BaseException) -> Outcome:
+        """A batch of which the engine that ran it gave up."""
+        message = (
+            f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+        )
+        return cls(batch, collect_provenance(), error=message, traceback=str(error))
+
+    def save(self, store: Store) -> None:
+        """Record the trials, or the failure."""
+        batch = self.batch
+        if self.error is None:
+            store.save(batch.cell, batch.mask, self.records, self.facts, self.provenance, batch.generation)
+        else:
+            store.save_failure(
+                batch.cell, batch.mask, batch.seeds, self.error, self.traceback, self.provenance
+            )
+
+
+@lru_cache(maxsize=1)
+def _executor(device: str, threads: int | None, curve: bool, cache: str | None) -> Executor:
+    """One per process, so that batches that follow each other share graphs and preparations."""
+    from pagnn_bench.execute import Executor, pick_device
+
+    return Executor(pick_device(device), threads, curve, None if cache is None else Path(cache))
+
+
+def perform(batch: Batch, settings: Settings, watch: Watcher | None = None) -> Outcome:
+    """Train one batch here and now. An error in it is an outcome; it never stops the others."""
+    facts: dict[str, Any] = {"device": settings.device, "threads": settings.threads}
+    try:
+        executor = _executor(settings.device, settings.threads, settings.train_curve, settings.cache_dir)
+        facts = {"device": str(executor.device), "threads": executor.threads}
+        result = executor.run(batch.cell, batch.mask, batch.seeds, watch)
+    except Exception as error:
+        message = f"{type(error).__name__}: {error}"
+        return Outcome(batch, collect_provenance(**facts), error=message, traceback=traceback.format_exc())
+    provenance = collect_provenance(**facts, data_checksum=result.data_checksum)
+    return Outcome(batch, provenance, result.records, result.facts)
+
+
+def spread_over_gpus(batches: Mapping[int, Batch], settings: Settings) -> list[tuple[int, Batch, Settings]]:
+    """Give every batch its device: the visible GPUs in turn where there are several, otherwise as asked."""
+    gpus = visible_gpus() if settings.device in ("auto", "cuda") else 0
+    if gpus < 2:
+        return [(key, batch, settings) for key, batch in batches.items()]
+    devices = itertools.cycle(f"cuda:{k}" for k in range(gpus))
+    return [(key, batch, replace(settings, device=next(devices))) for key, batch in batches.items()]
+
+
+def visible_gpus() -> int:
+    import torch
+
+    return torch.cuda.device_count()

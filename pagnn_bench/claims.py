@@ -1,0 +1,206 @@
+"""The claims of the paper (section 4.3), checked one by one on our numbers.
+
+A claim has parts, such as «PaGNN-N against GAIN on type 2», and each part is decided by itself:
+
+* accuracy: the paired difference on the same masks, averaged over the cells that both methods have, differs from zero
+  at 5 % (Holm's correction over the parts of the claim);
+* time: in every dataset that was timed the quartiles over repeats lie apart.
+
+A claim holds if all its parts hold, does not if one of them does not, and is undecided otherwise, be it because
+something was not run or because the numbers do not tell.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pagnn_bench.paper import METHODS, paper_entries
+from pagnn_bench.stats import CONFIDENCE, Comparison, compare, holm
+from pagnn_bench.summary import count
+from pagnn_bench.tables.results import LABELS, Result, by_method, paired_differences
+from pagnn_bench.tables.timing import Timing, at, timed_places
+
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
+PAGNN = ("pagnn_n", "pagnn_m")
+SLIGHTLY = 2.0  # «slightly slower»: less than twice the time; the paper gives no number
+
+
+@dataclass(frozen=True)
+class Part:
+    """One comparison.
+
+    Attributes:
+        what: who against whom, and where.
+        verdict: HOLDS, FAILS or UNDECIDED.
+        evidence: the numbers behind it, or what is missing.
+        paper: what the paper's own numbers say, if it prints them.
+    """
+
+    what: str
+    verdict: str
+    evidence: str
+    paper: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper and its parts."""
+
+    text: str
+    parts: list[Part]
+
+    @property
+    def verdict(self) -> str:
+        verdicts = {part.verdict for part in self.parts}
+        return FAILS if FAILS in verdicts else HOLDS if verdicts == {HOLDS} else UNDECIDED
+
+    @property
+    def summary(self) -> str:
+        """How the parts came out, in one sentence."""
+        counts = Counter(part.verdict for part in self.parts)
+        words = {HOLDS: ("holds", "hold"), FAILS: ("does not", "do not"), UNDECIDED: (UNDECIDED, UNDECIDED)}
+        texts = [
+            f"{counts[key]} {one if counts[key] == 1 else many}"
+            for key, (one, many) in words.items()
+            if counts[key]
+        ]
+        return f"Of {count(len(self.parts), 'comparison')}: {', '.join(texts)}."
+
+
+def check_claims(results: Sequence[Result], timings: Sequence[Timing]) -> list[Claim]:
+    """All claims.
+
+    Args:
+        results: of one protocol.
+        timings: of trials that were timed alone.
+    """
+    both = ("type1", "type2")
+    return [
+        Claim(
+            "PaGNN performs better than the imputation methods MF, VAE and GAIN on both types.",
+            _accuracy_parts(
+                results, [(own, rival) for rival in ("mf", "vae", "gain") for own in PAGNN], both
+            ),
+        ),
+        Claim(
+            "PaGNN generally performs better than SAT on type 1.",
+            _accuracy_parts(results, [(own, "sat") for own in PAGNN], ("type1",)),
+        ),
+        Claim(
+            "PaGNN outperforms GCNmf.",
+            _accuracy_parts(results, [(own, "gcnmf") for own in PAGNN], both),
+        ),
+        Claim(
+            "PaGNN-N generally performs slightly better than PaGNN-M.",
+            _accuracy_parts(results, [("pagnn_n", "pagnn_m")], both),
+        ),
+        Claim(
+            "PaGNN is slightly slower per epoch than MF.",
+            [_time_part(timings, own, "mf", 1.0, SLIGHTLY) for own in PAGNN],
+        ),
+        Claim(
+            "PaGNN is faster per epoch than GAIN, VAE, SAT and GCNmf.",
+            [
+                _time_part(timings, own, rival, 0.0, 1.0)
+                for rival in ("gain", "vae", "sat", "gcnmf")
+                for own in PAGNN
+            ],
+        ),
+    ]
+
+
+# ---- accuracy
+
+
+def _accuracy_parts(
+    results: Sequence[Result], pairs: Sequence[tuple[str, str]], kinds: Sequence[str]
+) -> list[Part]:
+    methods = by_method(results)
+    parts, comparisons = [], []
+    for missing in kinds:
+        for own, rival in pairs:
+            ours, theirs = methods.get(own, {}), methods.get(rival, {})
+            shared = [place for place in ours if place in theirs and place[0] == missing]
+            absent = [
+                METHODS[name]
+                for name, cells in ((own, ours), (rival, theirs))
+                if not any(p[0] == missing for p in cells)
+            ]
+            comparison = compare([paired_differences(ours[place], theirs[place]) for place in shared])
+            what = f"{METHODS[own]} against {METHODS[rival]}, {LABELS[missing]}"
+            evidence = f"Not run: {', '.join(absent)}." if absent else _evidence(comparison, len(shared))
+            parts.append(Part(what, UNDECIDED, evidence, _in_the_paper(own, rival, missing)))
+            comparisons.append(comparison)
+    averages = [comparison.average for comparison in comparisons]
+    corrected = iter(holm([average.p_value for average in averages if average is not None]))
+    decided = []
+    for part, average in zip(parts, averages):
+        if average is not None:
+            p = next(corrected)
+            if p < 1 - CONFIDENCE:
+                part = replace(part, verdict=HOLDS if average.interval.mean > 0 else FAILS)
+            part = replace(part, evidence=f"{part.evidence} Corrected p {_p(p)}.")
+        decided.append(part)
+    return decided
+
+
+def _evidence(comparison: Comparison, shared: int) -> str:
+    if comparison.average is None:
+        reason = (
+            "no cell in common"
+            if not shared
+            else "a single mask in common, which tells nothing of its variation"
+        )
+        return f"{reason[0].upper()}{reason[1:]}."
+    interval = comparison.average.interval
+    return (
+        f"{interval.mean:+.2f} points on average over {count(comparison.cells, 'cell')} "
+        f"(95 % interval {interval.low:+.2f} to {interval.high:+.2f}); "
+        f"better in {comparison.wins}, not told apart in {comparison.ties}, worse in {comparison.losses}."
+    )
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
+
+
+def _in_the_paper(own: str, rival: str, missing: str) -> str:
+    entries = paper_entries()
+    differences = [
+        entry.accuracy - entries[missing, data, rival, rate].accuracy
+        for (kind, data, method, rate), entry in entries.items()
+        if (kind, method) == (missing, own) and (missing, data, rival, rate) in entries
+    ]
+    better = sum(difference > 0 for difference in differences)
+    return f"{statistics.fmean(differences):+.2f} on average, better in {better} of {count(len(differences), 'cell')}"
+
+
+# ---- time
+
+
+def _time_part(timings: Sequence[Timing], own: str, rival: str, low: float, high: float) -> Part:
+    """Is the ratio of times between ``low`` and ``high`` in every dataset?"""
+    what = f"{METHODS[own]} against {METHODS[rival]}"
+    found, ratios = [], []
+    for place in timed_places(timings):
+        here = at(timings, place)
+        if own in here and rival in here:
+            ratio = here[own].median / here[rival].median
+            ratios.append(f"{ratio:.2f} on {here[own].labels['data']}")
+            found.append(_time_verdict(here[own], here[rival], ratio, low, high))
+    if not found:
+        return Part(what, UNDECIDED, "Not timed: pagnn-bench run -m experiment=timing")
+    verdict = FAILS if FAILS in found else HOLDS if set(found) == {HOLDS} else UNDECIDED
+    return Part(what, verdict, f"Time per epoch as a multiple of {METHODS[rival]}'s: {', '.join(ratios)}.")
+
+
+def _time_verdict(own: Timing, rival: Timing, ratio: float, low: float, high: float) -> str:
+    (own_low, own_high), (rival_low, rival_high) = own.quartiles, rival.quartiles
+    repeated = min(len(own.repeats), len(rival.repeats)) > 1
+    apart = own_high < rival_low or rival_high < own_low
+    if not repeated or not apart:
+        return UNDECIDED
+    return HOLDS if low < ratio < high else FAILS

@@ -1,0 +1,101 @@
+"""What trained imputation models share: features in [0, 1], entries held out to stop by, checked hyper-parameters."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from torch import nn
+
+from pagnn_bench.errors import RequestError
+from pagnn_bench.missing import IncompleteGraph
+
+
+@dataclass(frozen=True)
+class UnitRange:
+    """Brings every column to [0, 1] by its smallest and largest observed value, and back.
+
+    A column in which only one value was observed spans from 0 to that value, so binary columns stay as they are.
+    A column without any observed value comes back as 0.
+
+    Attributes:
+        low, span: float32 [d].
+    """
+
+    low: np.ndarray
+    span: np.ndarray
+
+    @classmethod
+    def of(cls, graph: IncompleteGraph) -> Self:
+        values, observed = graph.features.toarray(), graph.observed.dense()
+        low = values.min(axis=0, where=observed, initial=np.inf)
+        high = values.max(axis=0, where=observed, initial=-np.inf)
+        empty, single = low > high, low == high
+        low = np.where(empty, 0, np.where(single, np.minimum(low, 0), low))
+        high = np.where(empty, 0, np.where(single, np.maximum(high, 0), high))
+        only_zeros = single & (low == high)
+        return cls(low.astype(np.float32), np.where(only_zeros, 1, high - low).astype(np.float32))
+
+    def scaled(self, graph: IncompleteGraph) -> np.ndarray:
+        """The observed values in [0, 1], dense float32 [n, d]; 0 where missing."""
+        values = graph.features.toarray() - self.low
+        scaled = np.divide(values, self.span, out=np.zeros_like(values), where=self.span > 0)
+        return np.where(graph.observed.dense(), scaled, np.float32(0))
+
+    def restored(self, values: np.ndarray) -> np.ndarray:
+        """Values in [0, 1], [n, d], in the units of the features."""
+        return self.low + self.span * values
+
+
+def hold_out(known: np.ndarray, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Split the observed entries (bool [n, d]) at random into those to learn from and those to judge by.
+
+    Where there are too few for both, all entries serve as both.
+    """
+    held = known & (rng.random(known.shape, dtype=np.float32) < share)
+    learned = known & ~held
+    return (learned, held) if held.any() and learned.any() else (known, known)
+
+
+class BestWeights:
+    """Remembers a model's weights at its lowest score, and says when to stop looking for a lower one."""
+
+    def __init__(self, model: nn.Module, patience: int) -> None:
+        self.model, self.patience = model, patience
+        self.score, self.step = math.inf, 0
+        self.weights = copy.deepcopy(model.state_dict())
+
+    def is_over(self, score: float, step: int) -> bool:
+        """Take note of the score after a step; True once ``patience`` steps have brought nothing better."""
+        if math.isnan(score):
+            raise FloatingPointError(f"the imputation model diverged in step {step}")
+        if score < self.score:
+            self.score, self.step, self.weights = score, step, copy.deepcopy(self.model.state_dict())
+        return step - self.step >= self.patience
+
+    def restore(self) -> None:
+        self.model.load_state_dict(self.weights)
+
+
+def whole(key: str, value: Any) -> int:
+    """A hyper-parameter that counts something."""
+    if type(value) is int and value >= 1:
+        return value
+    raise RequestError(f"method.{key}={value}: give a whole number of at least 1.")
+
+
+def positive(key: str, value: Any) -> float:
+    """A hyper-parameter that is a positive number."""
+    if type(value) in (int, float) and 0 < value < math.inf:
+        return float(value)
+    raise RequestError(f"method.{key}={value}: give a number above 0.")
+
+
+def fraction(key: str, value: Any) -> float:
+    """A hyper-parameter that is a share, from 0 up to, but not including, 1."""
+    if type(value) in (int, float) and 0 <= value < 1:
+        return float(value)
+    raise RequestError(f"method.{key}={value}: give a share from 0 up to, but not including, 1.")

@@ -1,0 +1,187 @@
+"""Statistics of two-level results, as pure functions on arrays: trials lie in masks, and masks are what varies.
+
+Seeds of one mask share its missing entries, so they are not independent draws of the quantity of interest; masks are.
+Hence every interval and every test here takes the mask as its unit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its confidence interval.
+
+    Attributes:
+        df: degrees of freedom of the t distribution behind it.
+        over: the level whose variation it covers: ``masks``, or ``seeds`` where there is a single mask.
+    """
+
+    mean: float
+    low: float
+    high: float
+    df: float
+    over: str = "masks"
+
+
+def mean_interval(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Interval | None:
+    """The mean over all trials and its t interval.
+
+    With G masks of n_g trials each, N in all, mask means ȳ_g and overall mean ȳ, the variance of ȳ is estimated by
+    G / (G - 1) · Σ_g (n_g / N)² (ȳ_g - ȳ)², on G - 1 degrees of freedom: for equal n_g this is the usual t interval
+    of the mask means, and unequal n_g are allowed for. A single mask leaves the seeds' variation only.
+
+    Args:
+        groups: G masks, each with the values of its trials; none empty.
+
+    Returns:
+        None for fewer than two trials, whose spread is unknown.
+    """
+    sizes = np.array([len(group) for group in groups], dtype=float)
+    if len(groups) == 1 and sizes[0] > 1:
+        values = np.asarray(groups[0], dtype=float)
+        error = values.std(ddof=1) / math.sqrt(len(values))
+        return _t_interval(values.mean(), error, len(values) - 1, confidence, "seeds")
+    if len(groups) < 2:
+        return None
+    means = np.array([np.mean(group) for group in groups])
+    weights = sizes / sizes.sum()
+    mean = float(weights @ means)
+    count = len(groups)
+    error = math.sqrt(count / (count - 1) * float(weights**2 @ (means - mean) ** 2))
+    return _t_interval(mean, error, count - 1, confidence)
+
+
+def _t_interval(
+    mean: float, error: float, df: float, confidence: float = CONFIDENCE, over: str = "masks"
+) -> Interval:
+    half = float(special.stdtrit(df, 0.5 + confidence / 2)) * float(error)
+    return Interval(float(mean), float(mean) - half, float(mean) + half, float(df), over)
+
+
+def paired_t(differences: Sequence[float]) -> float | None:
+    """Two-sided p value of the paired t test: is the mean of the differences [m] zero?
+
+    A t test and not a rank test, because with the paper's five masks Wilcoxon's smallest p value is 2/2⁵ = 0.0625: it
+    could never find anything. The differences are of mask means over many seeds, so normality is a fair assumption.
+
+    Returns:
+        None for fewer than two differences. Differences that are all the same give 0, or 1 if they are all zero.
+    """
+    values = np.asarray(differences, dtype=float)
+    if len(values) < 2:
+        return None
+    error = values.std(ddof=1) / math.sqrt(len(values))
+    return _t_p_value(values.mean(), error, len(values) - 1)
+
+
+def _t_p_value(mean: float, error: float, df: float) -> float:
+    if error == 0:
+        return float(mean == 0)
+    return float(2 * special.stdtr(df, -abs(mean) / error))
+
+
+@dataclass(frozen=True)
+class Average:
+    """An average over cells with interval and two-sided p value against zero."""
+
+    interval: Interval
+    p_value: float
+
+
+def average_over_cells(cells: Sequence[Sequence[float]]) -> Average | None:
+    """The average over cells of the mean paired difference, with what the masks leave uncertain about it.
+
+    Cells count equally and are taken as given, so this speaks about these cells and about no others. The variance is
+    Σ_c s_c² / m_c over the square of the number of cells, on Satterthwaite's degrees of freedom.
+
+    Args:
+        cells: for each cell the differences of its m_c masks; a cell with a single mask cannot take part.
+
+    Returns:
+        None if no cell has two masks.
+    """
+    usable = [np.asarray(cell, dtype=float) for cell in cells if len(cell) > 1]
+    if not usable:
+        return None
+    mean = float(np.mean([cell.mean() for cell in usable]))
+    variances = np.array([cell.var(ddof=1) / len(cell) for cell in usable])
+    freedom = np.array([len(cell) - 1 for cell in usable], dtype=float)
+    total = float(variances.sum())
+    df = total**2 / float((variances**2 / freedom).sum()) if total > 0 else float(freedom.sum())
+    error = math.sqrt(total) / len(usable)
+    return Average(_t_interval(mean, error, df), _t_p_value(mean, error, df))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down correction: adjusted p values, in the order given."""
+    count = len(p_values)
+    adjusted = [0.0] * count
+    running = 0.0
+    for rank, place in enumerate(sorted(range(count), key=lambda k: p_values[k])):
+        running = max(running, min(1.0, (count - rank) * p_values[place]))
+        adjusted[place] = running
+    return adjusted
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two methods on the cells that both have on at least two common masks.
+
+    Attributes:
+        wins, ties, losses: cells in which the first is better, not told apart, worse: the paired t test at 5 %, with
+            Holm's correction over the cells of this comparison.
+        p_values: the corrected p values, one a cell.
+        average: of the differences over the cells; None without a cell.
+    """
+
+    wins: int
+    ties: int
+    losses: int
+    p_values: list[float]
+    average: Average | None
+
+    @property
+    def cells(self) -> int:
+        return self.wins + self.ties + self.losses
+
+
+def compare(cells: Sequence[Sequence[float]], alpha: float = 1 - CONFIDENCE) -> Comparison:
+    """Compare two methods by their differences, cell by cell; see :func:`average_over_cells` for ``cells``."""
+    usable = [cell for cell in cells if len(cell) > 1]
+    raw = [paired_t(cell) for cell in usable]
+    adjusted = holm([p for p in raw if p is not None])
+    found = [np.sign(np.mean(cell)) if p < alpha else 0 for cell, p in zip(usable, adjusted)]
+    return Comparison(found.count(1), found.count(0), found.count(-1), adjusted, average_over_cells(usable))
+
+
+def average_ranks(scores: np.ndarray) -> np.ndarray:
+    """Mean rank of every method: scores [cells, methods], higher is better → [methods], 1 is best; ties share."""
+    better = (scores[:, None, :] > scores[:, :, None]).sum(axis=2)
+    equal = (scores[:, None, :] == scores[:, :, None]).sum(axis=2)
+    return (better + (equal + 1) / 2).mean(axis=0)
+
+
+def friedman(scores: np.ndarray) -> float:
+    """p value of Friedman's test that all methods rank alike: scores [cells, methods], at least 3 methods."""
+    from scipy import stats  # a second to import, so only where it is needed
+
+    if (scores == scores[:, :1]).all():
+        return 1.0
+    return float(stats.friedmanchisquare(*scores.T).pvalue)
+
+
+def critical_difference(methods: int, cells: int, alpha: float = 1 - CONFIDENCE) -> float:
+    """Nemenyi's critical difference of average ranks (Demšar 2006, section 3.2.2)."""
+    from scipy import stats
+
+    q = stats.studentized_range.ppf(1 - alpha, methods, np.inf) / math.sqrt(2)
+    return float(q * math.sqrt(methods * (methods + 1) / (6 * cells)))

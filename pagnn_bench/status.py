@@ -1,0 +1,151 @@
+"""How far the sweeps of a results folder have come, whoever runs them and wherever."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pagnn_bench.cell import Cell
+from pagnn_bench.runs import read_runs
+from pagnn_bench.store import Store, Trial
+from pagnn_bench.summary import count, duration
+
+WATCH_SECONDS = 5
+RECENT = 20  # batches that the rate of trials per minute is taken from
+
+
+@dataclass(frozen=True)
+class CellStatus:
+    """One cell: trials done, failed and still to do, and the reason of the last failure."""
+
+    cell: Cell
+    done: int
+    failed: int
+    todo: int
+    accuracy: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Status:
+    """A results folder at one moment.
+
+    Attributes:
+        cells: every cell that has results or that a command asked for.
+        running: trials that running commands still have to train.
+        per_minute: recent speed, None if nothing can be said.
+    """
+
+    cells: list[CellStatus]
+    running: int
+    commands: int
+    per_minute: float | None
+
+
+def read_status(results_dir: Path) -> Status:
+    """Look at a results folder; reads files only, so it may be somebody else's or on another machine."""
+    store = Store(results_dir)
+    runs = read_runs(results_dir)
+    wanted: dict[str, set[tuple[int, int]]] = {}
+    cells = {cell.id: cell for cell in store.cells()}
+    for run in runs:
+        for cell, asked in run.wanted:
+            cells.setdefault(cell.id, cell)
+            wanted.setdefault(cell.id, set()).update(asked)
+    trials = {key: store.load(cell) for key, cell in cells.items()}
+    alive = [run for run in runs if run.alive]
+    return Status(
+        cells=[_cell_status(store, cells[key], trials[key], wanted.get(key, set())) for key in sorted(cells)],
+        running=sum(run.left for run in alive),
+        commands=len(alive),
+        per_minute=_speed([trial for each in trials.values() for trial in each.values()]),
+    )
+
+
+def _cell_status(
+    store: Store, cell: Cell, trials: dict[tuple[int, int], Trial], wanted: set[tuple[int, int]]
+) -> CellStatus:
+    good = {key: trial.record["test_acc"] for key, trial in trials.items() if trial.ok}
+    diverged = {key: trial for key, trial in trials.items() if not trial.ok}
+    broken = store.failures(cell)
+    reasons = [failure.error for failure in broken] or [t.record["reason"] for t in diverged.values()]
+    failed = diverged.keys() | {(failure.mask, seed) for failure in broken for seed in failure.seeds}
+    return CellStatus(
+        cell=cell,
+        done=len(good),
+        failed=len(failed),
+        todo=len(wanted - good.keys() - failed),
+        accuracy=100 * sum(good.values()) / len(good) if good else None,
+        reason=reasons[-1] if reasons else None,
+    )
+
+
+def _speed(trials: list[Trial]) -> float | None:
+    """Trials per minute over the last batches, by the times in their records."""
+    ended: dict[str, list[int]] = {}
+    for trial in trials:
+        when = trial.batch.provenance.get("time")
+        if when:
+            ended.setdefault(when, []).append(trial.seed)
+    recent = sorted(ended)[-RECENT:]
+    if len(recent) < 2:
+        return None
+    span = (datetime.fromisoformat(recent[-1]) - datetime.fromisoformat(recent[0])).total_seconds()
+    # The batches that ended at the first moment were trained before it.
+    return 60 * sum(len(ended[when]) for when in recent[1:]) / span if span > 0 else None
+
+
+def _row(item: CellStatus) -> tuple[str, ...]:
+    accuracy = "" if item.accuracy is None else f"{item.accuracy:.2f} %"
+    name = f"{item.cell}, {item.cell.protocol['name']}"
+    return name, str(item.done), str(item.failed), str(item.todo), accuracy
+
+
+def render(status: Status) -> str:
+    """The status as lines for a terminal."""
+    if not status.cells:
+        return "Nothing has been run yet."
+    head = ("cell", "done", "failed", "to do", "accuracy")
+    rows = [_row(item) for item in status.cells]
+    widths = [max(map(len, column)) for column in zip(head, *rows)]
+
+    def line(row: tuple[str, ...]) -> str:
+        numbers = (text.rjust(width) for text, width in zip(row[1:], widths[1:]))
+        return "  ".join((row[0].ljust(widths[0]), *numbers)).rstrip()
+
+    lines = [line(head)]
+    for row, item in zip(rows, status.cells):
+        lines.append(line(row))
+        if item.reason and item.failed:
+            lines.append(f"    last failure: {item.reason}")
+    done, todo = (sum(getattr(item, key) for item in status.cells) for key in ("done", "todo"))
+    failed = sum(item.failed for item in status.cells)
+    total = f"{count(len(status.cells), 'cell')}: {count(done, 'trial')} done, {failed} failed, {todo} to do"
+    if status.commands:
+        total += f"; {count(status.commands, 'command')} running with {count(status.running, 'trial')} left"
+        if status.per_minute:
+            left = duration(60 * status.running / status.per_minute)
+            total += f", {status.per_minute:.0f} trials per minute, about {left} to go"
+    elif todo or failed:
+        total += "; no command is running (start the same one again to go on)"
+    return "\n".join([*lines, f"{total}."])
+
+
+def status_command(arguments: list[str]) -> int:
+    """``pagnn-bench status [--results DIR] [--watch]``."""
+    parser = argparse.ArgumentParser(prog="pagnn-bench status", description=status_command.__doc__)
+    parser.add_argument("--results", default="results", metavar="DIR", help="the results folder (./results)")
+    parser.add_argument("--watch", action="store_true", help=f"look again every {WATCH_SECONDS} seconds")
+    options = parser.parse_args(arguments)
+    while True:
+        text = render(read_status(Path(options.results)))
+        if options.watch and os.isatty(1):
+            print("\033[H\033[2J", end="")  # an empty screen
+        print(text, flush=True)
+        if not options.watch:
+            return 0
+        time.sleep(WATCH_SECONDS)

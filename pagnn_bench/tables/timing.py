@@ -1,0 +1,102 @@
+"""Seconds per epoch as the paper defines them (section 4.3, efficiency evaluation).
+
+A method that works end to end: training time over epochs. A method in two stages: the time of filling in and of
+training, over the epochs of training. Only trials that trained alone (``stack`` 1) count, since a stack shares its work
+among its seeds; each is one repeat. Evaluation is excluded.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pagnn_bench.paper import DATASETS, METHODS
+from pagnn_bench.tables.results import Key, Result, Results, in_order
+
+TIMING_PROTOCOL = "timing"  # of experiment=timing: the paper's training under a name of its own
+REFERENCE = "mf"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The repeats of one cell.
+
+    Attributes:
+        repeats: milliseconds per epoch, one a batch.
+        two_stage: True if they include the time of filling in.
+        fill_share: share of the time that went into filling in, median over the repeats.
+    """
+
+    key: Key
+    labels: dict[str, str]
+    repeats: tuple[float, ...]
+    two_stage: bool
+    fill_share: float
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.repeats)
+
+    @cached_property
+    def quartiles(self) -> tuple[float, float]:
+        """First and third quartile of the repeats, inclusive."""
+        if len(self.repeats) == 1:
+            return self.repeats[0], self.repeats[0]
+        low, _, high = statistics.quantiles(self.repeats, n=4, method="inclusive")
+        return low, high
+
+    def record(self, reference: Timing | None) -> dict[str, Any]:
+        """The entry of the JSON and CSV forms."""
+        low, high = self.quartiles
+        return {
+            **{name: getattr(self.key, name) for name in ("method", "data", "missing", "rate", "protocol")},
+            "ms_per_epoch": round(self.median, 4),
+            "quartile_low": round(low, 4),
+            "quartile_high": round(high, 4),
+            "repeats": len(self.repeats),
+            "two_stage": self.two_stage,
+            "ratio_to_mf": round(self.median / reference.median, 4) if reference else None,
+        }
+
+
+def timing_protocol(results: Results) -> str | None:
+    """Where timings come from: the protocol of ``experiment=timing``, or else the first that has lone trials."""
+    having = [name for name in results.protocols if measure(results.under(name))]
+    return TIMING_PROTOCOL if TIMING_PROTOCOL in having else next(iter(having), None)
+
+
+def measure(results: Iterable[Result]) -> list[Timing]:
+    """The timings among these results, in the order of methods."""
+    found = []
+    for result in results:
+        batches = {trial.batch.path: trial.batch.facts for trial in result.trials if trial.ok}
+        alone = [facts for facts in batches.values() if facts.get("stack") == 1 and facts.get("seed_epochs")]
+        if not alone:
+            continue
+        two_stage = any("impute_rmse" in facts or "impute_seconds" in facts for facts in alone)
+        filling = [facts.get("prepare_seconds", 0.0) if two_stage else 0.0 for facts in alone]
+        spent = [fill + facts["train_seconds"] for fill, facts in zip(filling, alone)]
+        repeats = tuple(1000 * total / facts["seed_epochs"] for total, facts in zip(spent, alone))
+        share = statistics.median(fill / total if total else 0.0 for fill, total in zip(filling, spent))
+        found.append(Timing(result.key, result.labels, repeats, two_stage, share))
+    order = in_order((timing.key.method for timing in found), METHODS)
+    return sorted(found, key=lambda timing: order.index(timing.key.method))
+
+
+def timed_places(timings: Iterable[Timing]) -> list[tuple[str, str, float]]:
+    """(data, missing, rate) of the timings, in the paper's order of datasets."""
+    places = {(timing.key.data, timing.key.missing, timing.key.rate) for timing in timings}
+    order = in_order((data for data, _, _ in places), DATASETS)
+    return sorted(places, key=lambda place: (order.index(place[0]), *place[1:]))
+
+
+def at(timings: Iterable[Timing], place: tuple[str, str, float]) -> dict[str, Timing]:
+    """Method → timing at one (data, missing, rate)."""
+    return {
+        timing.key.method: timing
+        for timing in timings
+        if (timing.key.data, timing.key.missing, timing.key.rate) == place
+    }

@@ -1,0 +1,126 @@
+"""What sets cells of the same name apart: settings that differ from the defaults in ``conf``.
+
+A cell whose settings are all default is called ``pagnn_n`` on ``cora`` under ``paper``. Anything else is part of the
+name, as in ``pagnn_n[hidden=32]`` or ``cora[split=random]``, so that two settings never meet in one entry of a table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from pagnn_bench.cell import NOT_IDENTITY, Cell, canonical_json
+
+GROUPS = ("method", "data", "missing", "protocol")
+LONGEST_VALUE = 24  # a checksum need not be shown in full
+UNKNOWN = object()
+
+
+def find_variants(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
+    """For every cell (by hash) and every group the settings that are not default, as ``"hidden=32,bias=false"``.
+
+    A name that ``conf`` does not know (a method of the user's own) has as its default what most of its cells on that
+    dataset have.
+    """
+    cells = list(cells)
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for group in GROUPS:
+        namesakes: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+        for cell in cells:
+            namesakes[getattr(cell, group)["name"], cell.data["name"]].append(cell)
+        for same in namesakes.values():
+            usual = _most_common(_settings(getattr(cell, group)) for cell in same)
+            for cell in same:
+                default = _defaults(cell, group)
+                found[cell.hash][group] = _difference(
+                    _settings(getattr(cell, group)), usual if default is None else default
+                )
+    return dict(found)
+
+
+def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What counts in a group, flat: nested keys joined by dots."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if key in NOT_IDENTITY:
+            continue
+        if isinstance(value, Mapping) and value:
+            flat |= {f"{key}.{inner}": content for inner, content in _settings(value).items()}
+        else:
+            flat[key] = value
+    return flat
+
+
+def _most_common(settings: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    counted = Counter(map(canonical_json, settings))
+    common: dict[str, Any] = json.loads(counted.most_common(1)[0][0])
+    return common
+
+
+def _defaults(cell: Cell, group: str) -> dict[str, Any] | None:
+    """The packaged settings of a group, with what they take from the cell's dataset filled in; None if unknown."""
+    given = getattr(cell, group)
+    found = _resolved(group, given["name"], canonical_json(cell.data))
+    if found is None:
+        return None
+    # What refers to something that only a run knows counts as default.
+    return {key: given.get(key) if value is UNKNOWN else value for key, value in found.items()}
+
+
+@cache
+def _resolved(group: str, name: str, data: str) -> dict[str, Any] | None:
+    packaged = _packaged(group, name)
+    if packaged is None:
+        return None
+    settings = _settings(packaged)
+    config = OmegaConf.create({"data": json.loads(data), group: packaged})
+    for key, value in settings.items():
+        if isinstance(value, str) and "${" in value:
+            try:
+                settings[key] = OmegaConf.select(config, f"{group}.{key}")
+            except OmegaConfBaseException:
+                settings[key] = UNKNOWN
+    return settings
+
+
+@cache
+def _packaged(group: str, name: str) -> dict[str, Any] | None:
+    """The configuration file of a choice, with the files that it builds on; None if there is none."""
+    file = files("pagnn_bench.conf").joinpath(group, f"{name}.yaml")
+    if not file.is_file():
+        return None
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    config: dict[str, Any] = {}
+    for entry in content.pop("defaults", []):
+        if isinstance(entry, str) and entry != "_self_":
+            config |= _packaged(group, entry.partition("@")[0]) or {}
+    return {key: value for key, value in (config | content).items() if key not in NOT_IDENTITY}
+
+
+def _difference(settings: Mapping[str, Any], default: Mapping[str, Any]) -> str:
+    absent = object()
+    changed = [
+        f"{key}={_show(settings[key]) if key in settings else 'unset'}"
+        for key in sorted({*settings, *default})
+        if settings.get(key, absent) != default.get(key, absent)
+    ]
+    return ",".join(changed)
+
+
+def _show(value: Any) -> str:
+    text = (
+        f"{value:g}"
+        if isinstance(value, float)
+        else value
+        if isinstance(value, str)
+        else canonical_json(value)
+    )
+    return text if len(text) <= LONGEST_VALUE else f"{text[:8]}…"

@@ -1,0 +1,256 @@
+"""What every method must do, tested on every file of conf/method: a new method is in these tests from its first day."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from hydra import compose, initialize_config_module
+from omegaconf import OmegaConf
+
+from pagnn_bench import execute
+from pagnn_bench.catalogue import choices
+from pagnn_bench.cell import Cell
+from pagnn_bench.data.graph import Graph
+from pagnn_bench.errors import RequestError
+from pagnn_bench.execute import Executor, graph_of
+from pagnn_bench.methods import Method, build_method
+from pagnn_bench.methods.base import Context, TwoLayerMethod
+from pagnn_bench.methods.imputation import ImputationMethod, LearnedImputation
+from pagnn_bench.missing import IncompleteGraph, Observed, draw_observed, hide
+from pagnn_bench.nn.dropout import DropoutStreams
+from pagnn_bench.nn.network import PARTS
+from tests.conftest import random_graph, random_observed
+
+CPU = torch.device("cpu")
+CONTEXT = Context(seed=7, device=CPU)
+METHODS = sorted(choices("method"))
+ORACLES = ["full"]
+
+# Settings that make learned methods fast enough to be tested here; the keys must exist in their files.
+FAST: dict[str, dict[str, Any]] = {
+    "vae": {"width": 16, "latent": 4, "epochs": 20},
+    "gain": {"width": 16, "iterations": 20},
+    "sat": {"width": 16, "latent": 4, "epochs": 5},
+    "gcnmf": {"components": 2},
+}
+
+# A small graph on which words and neighbours both tell the class, and a short training.
+SETTING = [
+    "data=synthetic",
+    "data.num_nodes=180",
+    "data.num_classes=3",
+    "data.num_features=40",
+    "data.word_signal=0.5",
+    "data.train_per_class=10",
+    "data.num_val=50",
+    "protocol=quick",
+    "protocol.lr=0.05",
+    "protocol.patience=5",
+    "protocol.max_epochs=30",
+]
+
+
+@lru_cache(maxsize=None)
+def config(name: str) -> dict[str, Any]:
+    """The whole configuration with this method, resolved as the command line does."""
+    overrides = [f"method={name}", *(f"method.{key}={value}" for key, value in FAST.get(name, {}).items())]
+    with initialize_config_module("pagnn_bench.conf", version_base="1.3"):
+        resolved = OmegaConf.to_container(compose("config", overrides + SETTING), resolve=True)
+    assert isinstance(resolved, dict)
+    return resolved
+
+
+def cell_of(name: str, rate: float = 0.3) -> Cell:
+    return dataclasses.replace(Cell.from_config(config(name)), rate=rate)  # missing=type1: all methods take it
+
+
+def method_of(name: str) -> Method:
+    return build_method(config(name)["method"])
+
+
+def run(name: str, seeds: tuple[int, ...]) -> list[dict[str, Any]]:
+    return Executor(CPU).run(cell_of(name), mask=0, seeds=seeds).records
+
+
+@lru_cache(maxsize=None)
+def trials(name: str, seeds: tuple[int, ...]) -> list[dict[str, Any]]:
+    """As :func:`run`, once for all tests."""
+    return run(name, seeds)
+
+
+def named(kind: type[Method]) -> list[str]:
+    """The methods of this kind; one that cannot even be made is in, so that it fails alone."""
+
+    def belongs(name: str) -> bool:
+        try:
+            return isinstance(method_of(name), kind)
+        except RequestError:
+            return True
+
+    return [name for name in METHODS if belongs(name)]
+
+
+def matrix(values: sp.csr_array | np.ndarray) -> np.ndarray:
+    return values if isinstance(values, np.ndarray) else values.toarray()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_learns_more_than_chance(name):
+    records = trials(name, (0, 1, 2))
+    assert [record["status"] for record in records] == ["ok"] * 3
+    assert np.mean([record["test_acc"] for record in records]) > 0.5  # chance is a third
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_seed_alone_is_the_seed_among_three(name):
+    (alone,), together = trials(name, (1,)), trials(name, (0, 1, 2))[1]
+    for key in ("status", "epochs", "best_epoch", "test_acc", "val_acc"):
+        assert alone[key] == together[key]
+    assert alone["val_loss"] == pytest.approx(together["val_loss"], rel=1e-4)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_same_trial_twice_gives_the_same_record(name):
+    assert run(name, (1,)) == trials(name, (1,))
+
+
+def spoiled(cell: Cell) -> Graph:
+    """The cell's graph with a senseless value in every hidden entry of mask 0."""
+    graph = graph_of(cell)
+    observed = draw_observed(cell.missing, cell.rate, graph.features.shape, cell.mask_seed(0))
+    # NaN shows in every sum that it enters, even times 0; a large number where NaN is taken to mean "missing".
+    senseless = np.where(np.arange(graph.num_features) % 2, np.float32(np.nan), np.float32(1e9))
+    entries = np.where(observed.dense(), graph.features.toarray(), senseless)
+    assert (entries != graph.features.toarray()).mean() > 0.2
+    return dataclasses.replace(graph, features=sp.csr_array(entries))
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in ORACLES])
+def test_hidden_values_do_not_matter(name, monkeypatch):
+    expected, other = trials(name, (1,)), spoiled(cell_of(name))
+    monkeypatch.setattr(execute, "graph_of", lambda cell: other)
+    assert run(name, (1,)) == expected
+
+
+def test_only_the_ceiling_looks_at_hidden_values(monkeypatch):
+    assert [name for name in METHODS if method_of(name).oracle] == ORACLES
+    for name in ORACLES:
+        expected, other = trials(name, (1,)), spoiled(cell_of(name))
+        monkeypatch.setattr(execute, "graph_of", lambda cell, other=other: other)
+        assert run(name, (1,)) != expected
+
+
+def edge_cases(patterns: tuple[str, ...]) -> dict[str, Observed]:
+    """Masks for :func:`random_graph`, which has an isolated node (the last) and an empty column (the last)."""
+    graph = random_graph()
+    n, d = graph.features.shape
+    masks = {}
+    for pattern in {"rows", "cells"} & set(patterns):
+        for rate in (0.0, 0.5):
+            masks[f"{pattern} at {rate}"] = random_observed(graph, pattern, rate)
+        missing = {"pattern": pattern, "exact": False}
+        masks[f"{pattern} at 0.99"] = draw_observed(missing, 0.99, (n, d), seed=3)
+    if "rows" in patterns:
+        masks["isolated node hidden"] = Observed((n, d), rows=np.arange(n) < n - 1)
+    if "cells" in patterns:
+        cells = random_observed(graph, "cells", 0.3).dense().copy()
+        cells[[0, 20, n - 1]] = False  # a training node, a validation node and the isolated node
+        cells[:, :2] = False
+        masks["empty rows and columns"] = Observed((n, d), cells=cells)
+    return masks
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_finite_in_all_edge_cases(name):
+    """Logits, loss, gradients and facts are numbers, whatever is missing; for one seed and for three."""
+    method, complete = method_of(name), random_graph()
+    for case, observed in edge_cases(method.patterns).items():
+        graph = hide(complete, observed, oracle=method.oracle)
+        prepared = method.prepare(graph, CONTEXT)
+        facts = [value for value in prepared.facts.values() if isinstance(value, float)]
+        assert np.isfinite(facts).all(), case
+        for seeds in ([1], [1, 2, 3]):
+            network = prepared.network(seeds, 1.414)
+            for part in PARTS:
+                logits = network(part, None)
+                assert logits.shape == (len(seeds), len(getattr(graph.split, part)), graph.num_classes)
+                assert torch.isfinite(logits).all(), case
+            logits = network("train", DropoutStreams(seeds, CPU))
+            target = torch.from_numpy(graph.labels[graph.split.train]).expand(len(seeds), -1)
+            F.cross_entropy(logits.transpose(1, 2), target).backward()
+            for key, parameter in network.named_parameters():
+                assert parameter.shape[0] == len(seeds), key
+                assert parameter.grad is not None, key
+                assert torch.isfinite(parameter.grad).all(), (case, key)
+
+
+@pytest.mark.parametrize("name", named(ImputationMethod))
+def test_with_nothing_missing_filling_changes_nothing(name):
+    method, complete = method_of(name), random_graph()
+    ceiling = method_of("full")
+    for pattern in {"rows", "cells"} & set(method.patterns):
+        observed = random_observed(complete, pattern, 0.0)
+        graph = hide(complete, observed, oracle=True)
+        found, expected = method.signal(graph, CONTEXT), ceiling.signal(graph, CONTEXT)
+        values = matrix(found.aggregated)
+        # A method may have further columns of its own, such as the mask; with nothing missing they say nothing.
+        np.testing.assert_array_equal(values[:, : complete.num_features], matrix(expected.aggregated))
+        assert not values[:, complete.num_features :].any()
+        np.testing.assert_array_equal(matrix(found.operator), matrix(expected.operator))
+
+
+@pytest.mark.parametrize("name", named(ImputationMethod))
+def test_observed_entries_are_kept_and_the_graph_is_not_written_to(name):
+    method, complete = method_of(name), random_graph()
+    for pattern in {"rows", "cells"} & set(method.patterns):
+        observed = random_observed(complete, pattern, 0.5)
+        graph = hide(complete, observed, oracle=method.oracle)
+        before = copy.deepcopy(graph)
+        filled = method.signal(graph, CONTEXT).filled
+        np.testing.assert_array_equal(graph.features.toarray(), before.features.toarray())
+        np.testing.assert_array_equal(graph.observed.dense(), before.observed.dense())
+        if filled is not None:
+            assert filled.shape == complete.features.shape
+            known = observed.dense()
+            np.testing.assert_array_equal(matrix(filled)[known], complete.features.toarray()[known])
+
+
+def renamed(graph: IncompleteGraph, order: np.ndarray) -> IncompleteGraph:
+    """The same graph with node ``order[k]`` called k."""
+    observed = graph.observed
+    rows = None if observed.rows is None else observed.rows[order]
+    cells = None if observed.cells is None else observed.cells[order]
+    return dataclasses.replace(
+        graph,
+        adjacency=sp.csr_array(graph.adjacency[order][:, order]),
+        features=sp.csr_array(graph.features[order]),
+        complete=None if graph.complete is None else sp.csr_array(graph.complete[order]),
+        labels=graph.labels[order],
+        observed=Observed(observed.shape, rows, cells),
+    )
+
+
+@pytest.mark.parametrize("name", [n for n in named(TwoLayerMethod) if n not in named(LearnedImputation)])
+@pytest.mark.parametrize("pattern", ["rows", "cells"])
+def test_names_of_nodes_do_not_matter(name, pattern):
+    """For methods whose preparation has no randomness of its own."""
+    method, complete = method_of(name), random_graph()
+    graph = hide(complete, random_observed(complete, pattern, 0.6), oracle=method.oracle)
+    order = np.random.default_rng(2).permutation(complete.num_nodes)
+    plain, moved = method.signal(graph, CONTEXT), method.signal(renamed(graph, order), CONTEXT)
+    np.testing.assert_allclose(matrix(moved.aggregated), matrix(plain.aggregated)[order], atol=1e-5)
+    np.testing.assert_allclose(matrix(moved.operator), matrix(plain.operator)[order][:, order], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_key_that_it_does_not_have_is_refused_in_a_sentence(name):
+    with pytest.raises(RequestError, match=f"method={name}: .*no_such_key"):
+        build_method({**config(name)["method"], "no_such_key": 1})

@@ -1,0 +1,82 @@
+"""Status: counts per cell, running and dead commands, and what a person reads."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from pagnn_bench.plan import Request, make_plan
+from pagnn_bench.runs import ALIVE_SECONDS, RunLog, read_runs
+from pagnn_bench.status import read_status, render, status_command
+from pagnn_bench.store import Store
+from tests.store.common import CELL, OTHER, failed, ok
+from tests.test_plan import SETTINGS, request
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store(tmp_path / "results")
+
+
+def start(store: Store, *requests: Request) -> RunLog:
+    return RunLog(store.results_dir, requests, make_plan(requests, store, SETTINGS))
+
+
+def test_nothing_yet(store, capsys):
+    assert status_command(["--results", str(store.results_dir)]) == 0
+    assert capsys.readouterr().out == "Nothing has been run yet.\n"
+    assert not store.results_dir.exists()
+
+
+def test_a_running_command_on_its_way(store):
+    with start(store, request(CELL), request(OTHER)) as log:
+        store.save(CELL, 0, [ok(0, 0.5), ok(1, 1.0), failed(2)], {}, {"time": "2026-01-01T00:00:00+00:00"})
+        log.done(make_plan([request(CELL)], store, SETTINGS)[0])
+        store.save(CELL, 1, [ok(0), ok(1), ok(2)], {}, {"time": "2026-01-01T00:01:00+00:00"})
+        store.save_failure(OTHER, 0, [0, 1, 2], "MemoryError: too large", "trace", {})
+        status = read_status(store.results_dir)
+        assert [(item.done, item.failed, item.todo) for item in status.cells] == [(5, 1, 0), (0, 3, 3)]
+        assert status.commands == 1
+        assert status.per_minute == pytest.approx(3)
+        text = render(status)
+        assert "last failure: MemoryError: too large" in text
+        assert "1 command running" in text
+        assert "3 trials per minute" in text
+    text = render(read_status(store.results_dir))
+    assert "no command is running" in text
+
+
+def test_a_command_that_died_is_not_running(store):
+    log = start(store, request(CELL))
+    log.__enter__()  # and never left: killed
+    assert [run.alive for run in read_runs(store.results_dir)] == [True]
+    old = time.time() - ALIVE_SECONDS - 1
+    os.utime(log.path, (old, old))
+    run = read_runs(store.results_dir)[0]
+    assert not run.alive
+    assert run.left == 6
+    log._stop.set()
+
+
+def test_a_stopped_command_says_so(store):
+    with pytest.raises(KeyboardInterrupt), start(store, request(CELL)) as log:
+        raise KeyboardInterrupt
+    assert '"stopped"' in log.path.read_text()
+    assert not read_runs(store.results_dir)[0].alive
+
+
+def test_a_clock_set_back_does_not_kill(store):
+    with start(store, request(CELL)) as log:
+        future = time.time() + 3600
+        os.utime(log.path, (future, future))
+        assert read_runs(store.results_dir)[0].alive
+
+
+def test_results_without_any_command_file(store):
+    """Results that came from elsewhere, such as the collected ones of a repository."""
+    store.save(CELL, 0, [ok(0, 0.25)], {}, {})
+    status = read_status(store.results_dir)
+    assert [(item.done, item.todo, item.accuracy) for item in status.cells] == [(1, 0, 25.0)]
+    assert render(status).endswith("1 cell: 1 trial done, 0 failed, 0 to do.")
