@@ -18,6 +18,8 @@ class NeighborMean(ImputationMethod):
 
     def impute(self, graph: IncompleteGraph, context: Context) -> sp.csr_array:
         rows, cells = graph.observed.rows, graph.observed.cells
-        hidden = Observed(graph.observed.shape, None if rows is None else ~rows, None if cells is None else ~cells)
+        hidden = Observed(
+            graph.observed.shape, None if rows is None else ~rows, None if cells is None else ~cells
+        )
         means = partial_aggregate(graph.adjacency, graph.features, graph.observed, "m").values
         return sp.csr_array(graph.features + hidden.apply(means))

@@ -60,7 +60,7 @@ class AttributeEncoder(nn.Module):
 
 
 class StructureEncoder(nn.Module):
-    """z_a = ELU(Â drop(ELU(Â U₁)) U₂) of all nodes, [n, latent]: a GCN whose input is the identity, so U₁ is n x width.
+    """z_a = ELU(Â drop(ELU(Â U₁)) U₂) of all nodes, [n, latent]: a GCN on the identity, so U₁ is n x width.
 
     Args:
         operator: Â [n, n].

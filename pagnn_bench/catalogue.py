@@ -6,6 +6,8 @@ from importlib.resources import files
 
 import yaml
 
+from pagnn_bench.errors import RequestError
+
 GROUPS = ("data", "missing", "method", "protocol", "experiment", "backend")
 
 
@@ -19,3 +21,16 @@ def choices(group: str) -> dict[str, str]:
             about = content["experiment"] if group == "experiment" else content
             found[file.name.removesuffix(".yaml")] = about["description"]
     return dict(sorted(found.items()))
+
+
+def list_command(arguments: list[str]) -> int:
+    """``list``: one line per choice, read from the configuration files."""
+    if len(arguments) > 1 or any(group not in GROUPS for group in arguments):
+        raise RequestError(f"list {' '.join(arguments)}: name one group or none: {', '.join(GROUPS)}.")
+    for group in arguments or GROUPS:
+        print(f"{group}=")
+        found = choices(group)
+        width = max(map(len, found), default=0)
+        for name, description in found.items():
+            print(f"  {name:<{width}}  {description}")
+    return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,9 @@ from pagnn_bench.errors import RequestError
 # Keys that say where things lie or how they are shown; they change no number and so are no part of an identity.
 # `recommended` flows into method.* and protocol.* by interpolation and is counted there.
 NOT_IDENTITY = frozenset({"description", "label", "root", "path", "recommended", "paper"})
+
+
+MOST = 100_000  # masks or seeds of one command: a slip of the finger should not fill the memory
 
 
 def canonical_json(value: Any) -> str:
@@ -43,6 +47,8 @@ def seed_for(purpose: str, **axes: str | int | float) -> int:
 def parse_indices(key: str, value: Any) -> list[int]:
     """``masks`` and ``seeds``: a positive count n (indices 0..n-1) or a list of distinct non-negative indices."""
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        if value > MOST:
+            raise RequestError(f"{key}={value}: at most {MOST} at once.")
         return list(range(value))
     if isinstance(value, list) and value and all(type(i) is int and i >= 0 for i in value):
         if len(set(value)) == len(value):
@@ -81,6 +87,10 @@ class Cell:
     def from_config(cls, config: Mapping[str, Any]) -> Cell:
         """Build a cell from the resolved top-level configuration (a plain mapping)."""
         data = dict(config["data"])
+        if not re.fullmatch(r"[\w.+-]+", str(data["name"])):  # it names a folder
+            raise RequestError(
+                f"data.name={data['name']}: use letters, digits, dots, dashes and underscores only."
+            )
         if data.get("path"):
             # A file of the user's own is known by its content: it may move, but it must not change unnoticed.
             path = Path(str(data["path"])).expanduser()

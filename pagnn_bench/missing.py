@@ -181,8 +181,6 @@ def hide(
     ``feature_norm="row"`` divides each row by the sum of its *observed* absolute values: dividing by the complete sum
     would tell how many words are hidden.
     """
-    if feature_norm not in FEATURE_NORMS:
-        raise RequestError(f"protocol.feature_norm={feature_norm}: choose one of {', '.join(FEATURE_NORMS)}.")
     features = observed.apply(graph.features)
     complete = graph.features if oracle else None
     if feature_norm == "row":

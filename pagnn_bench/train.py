@@ -14,10 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pagnn_bench.errors import RequestError
-from pagnn_bench.missing import IncompleteGraph
+from pagnn_bench.missing import FEATURE_NORMS, IncompleteGraph
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.network import PARTS, StackedNetwork
-from pagnn_bench.stopping import stopping_rule
+from pagnn_bench.stopping import RULES, stopping_rule
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,9 @@ class Protocol:
         for key in ("patience", "max_epochs"):
             if type(values[key]) is not int or values[key] < 1:
                 raise RequestError(f"protocol.{key}={values[key]}: give a whole number of at least 1.")
+        for key, choices in {"stopping": RULES, "feature_norm": FEATURE_NORMS}.items():
+            if values[key] not in choices:
+                raise RequestError(f"protocol.{key}={values[key]}: choose one of {', '.join(choices)}.")
         return cls(**values)
 
 

@@ -37,9 +37,11 @@ def make_cell(
     protocol: str = "paper",
     **changed: dict[str, Any],
 ) -> Cell:
-    """A cell with the packaged settings; ``method={...}`` and so on in ``changed`` would hide them, so: method_."""
+    """A cell with the packaged settings, changed by ``method_={...}``, ``data_={...}`` and so on."""
     names = {"method": method, "data": data, "missing": missing, "protocol": protocol}
-    groups = {group: _packaged(group, name) or {"name": name, "split": "random"} for group, name in names.items()}
+    groups = {
+        group: _packaged(group, name) or {"name": name, "split": "random"} for group, name in names.items()
+    }
     groups["data"] = {**groups["data"], "recommended": {"hidden": 16, "weight_decay": 0.005}}
     for group in groups:
         groups[group] = {**groups[group], "name": names[group], **changed.get(f"{group}_", {})}

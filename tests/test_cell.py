@@ -122,7 +122,7 @@ def test_a_file_of_ones_own_is_known_by_its_content(tmp_path):
 def test_indices():
     assert parse_indices("seeds", 3) == [0, 1, 2]
     assert parse_indices("seeds", [4, 1]) == [1, 4]
-    for wrong in (0, -1, "abc", [], [1, 1], [-1], [1.5], True, None, 2.0):
+    for wrong in (0, -1, 10**9, "abc", [], [1, 1], [-1], [1.5], True, None, 2.0):
         with pytest.raises(RequestError, match="seeds="):
             parse_indices("seeds", wrong)
 
@@ -133,3 +133,9 @@ def test_rates():
     for wrong in (1.0, 1, -0.1, "abc", None, float("nan"), True):
         with pytest.raises(RequestError, match="rate="):
             parse_rate(wrong)
+
+
+@pytest.mark.parametrize("name", ["../elsewhere", "a/b", "", "a b"])
+def test_a_name_must_be_fit_for_a_folder(name):
+    with pytest.raises(RequestError, match=r"data\.name="):
+        changed("data.name", name)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from pagnn_bench.errors import RequestError
 from pagnn_bench.stopping import stopping_rule
 
 NAN = float("nan")
@@ -69,8 +67,3 @@ def test_members_are_independent_and_can_leave():
     best, stop = rule.update(np.array([0.6, 2.0]), np.zeros(2))
     assert not best.any()
     assert stop.tolist() == [False, True]
-
-
-def test_unknown_rule():
-    with pytest.raises(RequestError, match=r"protocol\.stopping=never: choose one of val_loss, either"):
-        stopping_rule("never", 1, 1)

@@ -35,7 +35,7 @@ COLOURS = {
 MARKERS = {"mf": "s", "vae": "v", "gain": "^", "sat": "P", "gcnmf": "D", "pagnn_m": "o", "pagnn_n": "o"}
 OTHERS = ("#3aa6a6", "#b2568f", "#6b8e23", "#b86b4b", "#5c6bc0", "#7d7d3c", "#c2185b", "#4e7a8c")
 
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "font.size": 8,
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -168,15 +168,13 @@ def _axes(sheet: Sheet, figure: Figure, x: float, y: float) -> Axes:
 
 
 def _handle(text: str, colour: str, marker: str) -> Line2D:
-    line = "-" if marker not in ("", "paper") else "none"
-    hollow = marker == "paper"
     return Line2D(
         [],
         [],
         color=colour,
-        linestyle=line,
+        linestyle="none" if marker in ("", "paper") else "-",
         marker={"": "s", "paper": "d"}.get(marker, marker),
-        markerfacecolor=PAPER if hollow else colour,
+        markerfacecolor=PAPER if marker == "paper" else colour,
         markersize=6,
         label=text,
     )

@@ -13,8 +13,8 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from pagnn_bench.errors import RequestError
+from pagnn_bench.figures import draw_all
 from pagnn_bench.figures.canvas import save_figure
-from pagnn_bench.figures.plots import draw_all
 from pagnn_bench.report.content import Download, page_content
 from pagnn_bench.tables.command import (
     Parser,

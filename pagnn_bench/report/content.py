@@ -57,7 +57,7 @@ def page_content(
         "protocol": protocol,
         "empty": not results.all,
         "verdict": verdict_sentences(under, claims, protocol),
-        "how": describe_protocol(run, protocol),
+        "how": describe_protocol(run),
         "protocols": _protocols(results, protocol),
         "claims": claims,
         "legend": LEGEND,

@@ -69,7 +69,7 @@ def tables_command(arguments: Sequence[str]) -> int:
         tables = _tables(results, options, protocol)
         text = "\n".join(map(WRITERS[options.format], tables))
         if options.format == "md":
-            text += _closing(results, protocol, options.results or "results")
+            text = (text + _closing(results, protocol, options.results or "results")).lstrip("\n")
     if options.output is None:
         print(text, end="")
     else:

@@ -21,11 +21,12 @@ CEILING = "full"  # sees the hidden features: shown, but never the best
 
 @dataclass(frozen=True)
 class Value:
-    """An entry: its text, and what stands behind it in small print."""
+    """An entry: its text, what stands behind it in small print, and a verdict that may colour it."""
 
     text: str = ""
     small: str = ""
     bold: bool = False
+    verdict: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def accuracy_table(
     title = f"Table {number}: {label}" if number else f"{label} (not in the paper)"
     protocol = next((result.key.protocol for result in shown), "")
     usual = _usual_trials(run)
-    caption = [*describe_protocol(run, protocol), *_describe_trials(run, usual)]
+    caption = [*describe_protocol(run), *_describe_trials(run, usual)]
     if compare:
         caption.append(LEGEND)
         if any(result.summary.masks == 1 for result in run):
@@ -165,7 +166,7 @@ def _paper(result: Result | None) -> Value:
 def _difference(result: Result | None) -> Value:
     if result is None or result.verdict is None:
         return Value()
-    return Value(signed(result.difference or 0.0), SYMBOLS[result.verdict])
+    return Value(signed(result.difference or 0.0), SYMBOLS[result.verdict], verdict=result.verdict)
 
 
 def signed(value: float, digits: int = 2) -> str:
@@ -192,8 +193,8 @@ def _describe_trials(results: Sequence[Result], usual: int | None) -> list[str]:
     return text
 
 
-def describe_protocol(results: Sequence[Result], protocol: str) -> list[str]:
-    """Protocol, stopping rule and split in words; where datasets differ, each with its own value."""
+def describe_protocol(results: Sequence[Result]) -> list[str]:
+    """Training, stopping rule and split in words; where datasets differ, each with its own value."""
     cells = {result.labels["data"]: result.cell for result in results if result.cell is not None}
     if not cells:
         return []
@@ -207,7 +208,7 @@ def describe_protocol(results: Sequence[Result], protocol: str) -> list[str]:
     }.items():
         texts.append(words.format(_each({name: cell.protocol.get(key) for name, cell in cells.items()})))
     splits = {name: cell.data.get("split") for name, cell in cells.items()}
-    return [f"Protocol {protocol}: {', '.join(texts)}.", f"Split: {_each(splits)}."]
+    return [f"Training: {', '.join(texts)}.", f"Split: {_each(splits)}."]
 
 
 def _each(values: dict[str, object]) -> str:

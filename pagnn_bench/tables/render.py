@@ -18,7 +18,7 @@ def to_markdown(table: Table) -> str:
 
 
 def _one_heading(part: Part) -> Part:
-    """A part with a single heading above its columns has it in the corner instead: nearer to the eye, and a line less."""
+    """A single heading above the columns goes into the corner: nearer to the eye, and a line less."""
     headings = [text for text, _ in part.spans if text]
     return replace(part, spans=[], header=[headings[0], *part.header[1:]]) if len(headings) == 1 else part
 
@@ -90,24 +90,31 @@ def latex_text(text: str) -> str:
 
 
 def to_latex(table: Table) -> str:
-    r"""A ``table*`` for ``\input``; needs the package booktabs."""
+    r"""A ``table*`` for ``\input``, shrunk to the width of the text where it is wider."""
     columns = max((len(part.header) for part in table.parts), default=1)
     stub = max((part.stub for part in table.parts), default=1)
+    title = re.sub(r"^Table \d+: ", "", table.title)  # LaTeX numbers its tables itself
     lines = [
-        "% needs \\usepackage{booktabs}",
+        "% needs \\usepackage{booktabs,graphicx}",
         "\\begin{table*}[!htp]",
         "\\centering",
-        f"\\caption{{{latex_text(' '.join([table.title + '.', *table.caption]))}}}",
+        "\\setlength{\\belowcaptionskip}{4pt}",
+        f"\\caption{{{latex_text(' '.join([f'{title}.', *table.caption]))}}}",
         f"\\label{{tab:{re.sub(r'[^A-Za-z0-9.-]+', '-', table.name).strip('-')}}}",
         "\\footnotesize",
         "\\setlength{\\tabcolsep}{3pt}",
+        "\\sbox0{%",
         f"\\begin{{tabular}}{{@{{}}{'l' * stub}{'c' * (columns - stub)}@{{}}}}",
         "\\toprule",
     ]
     for number, part in enumerate(table.parts):
         lines += ["\\midrule"] if number else []
         lines += _latex_part(part)
-    lines += ["\\bottomrule", "\\end{tabular}", "\\end{table*}"]
+    lines += ["\\bottomrule", "\\end{tabular}}%"]
+    lines += [
+        "\\ifdim\\wd0>\\textwidth\\resizebox{\\textwidth}{!}{\\usebox0}\\else\\usebox0\\fi",
+        "\\end{table*}",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -172,4 +179,7 @@ def _html_row(part: Part, number: int) -> str:
 def _html_value(value: Value, name: bool) -> str:
     text = f"<b>{escape(value.text)}</b>" if value.bold else escape(value.text)
     small = f" <small>{escape(value.small)}</small>" if value.small else ""
-    return f'<th scope="row">{text}</th>' if name else f"<td>{text}{small}</td>"
+    if name:
+        return f'<th scope="row">{text}</th>'
+    kind = f' class="{escape("-".join(value.verdict.split()))}"' if value.verdict else ""
+    return f"<td{kind}>{text}{small}</td>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ SETTING = [
 ]
 
 
-@lru_cache(maxsize=None)
+@cache
 def config(name: str) -> dict[str, Any]:
     """The whole configuration with this method, resolved as the command line does."""
     overrides = [f"method={name}", *(f"method.{key}={value}" for key, value in FAST.get(name, {}).items())]
@@ -69,7 +69,9 @@ def config(name: str) -> dict[str, Any]:
 
 
 def cell_of(name: str, rate: float = 0.3) -> Cell:
-    return dataclasses.replace(Cell.from_config(config(name)), rate=rate)  # missing=type1: all methods take it
+    return dataclasses.replace(
+        Cell.from_config(config(name)), rate=rate
+    )  # missing=type1: all methods take it
 
 
 def method_of(name: str) -> Method:
@@ -80,7 +82,7 @@ def run(name: str, seeds: tuple[int, ...]) -> list[dict[str, Any]]:
     return Executor(CPU).run(cell_of(name), mask=0, seeds=seeds).records
 
 
-@lru_cache(maxsize=None)
+@cache
 def trials(name: str, seeds: tuple[int, ...]) -> list[dict[str, Any]]:
     """As :func:`run`, once for all tests."""
     return run(name, seeds)

@@ -31,7 +31,9 @@ def test_equals_torch_geometric(pattern, rate):
     graph = random_graph(seed=1)
     observed = random_observed(graph, pattern, rate)
     # torch_geometric leaves self loops to the graph that it is given; the authors' code adds them when it loads one.
-    edges, _ = add_self_loops(torch.from_numpy(np.array(graph.adjacency.nonzero())), num_nodes=graph.num_nodes)
+    edges, _ = add_self_loops(
+        torch.from_numpy(np.array(graph.adjacency.nonzero())), num_nodes=graph.num_nodes
+    )
     data = Data(x=torch.from_numpy(graph.features.toarray()), edge_index=edges)
     expected = Reference(torch.from_numpy(~observed.dense()), num_iterations=40)(data).x
     filled = propagation().impute(hide(graph, observed), CONTEXT)

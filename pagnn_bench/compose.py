@@ -1,0 +1,105 @@
+"""``pagnn-bench run``: Hydra composes the configuration of every combination, and all of them become one plan."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, cast
+
+import hydra
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from pagnn_bench.errors import RequestError
+from pagnn_bench.runner import run
+
+
+def run_command(arguments: list[str]) -> int:
+    """``run``: Hydra takes the arguments as its own, so multirun, --cfg, --help and completion are Hydra's."""
+    composed: list[DictConfig] = []
+
+    # Hydra only composes, once per combination of a multirun: all of them together are one plan, and what goes
+    # wrong in it is told by us. With --help, --cfg and the like nothing is composed to be run.
+    @hydra.main(config_path="pkg://pagnn_bench.conf", config_name="config", version_base="1.3")
+    def job(config: DictConfig) -> None:
+        composed.append(config)
+
+    # Hydra's parser takes overrides in one piece only; moved to the end, they may stand on both sides of a flag.
+    arguments = sorted(
+        arguments, key=lambda word: not word.startswith("-") and ("=" in word or word.startswith("~"))
+    )
+    _check_flags(arguments)
+    try:
+        with _as_hydra_expects(arguments):
+            job()
+        configs = [OmegaConf.to_container(config, resolve=True) for config in composed]
+        return run(cast(list[dict[str, Any]], configs)) if configs else 0
+    except (HydraException, OmegaConfBaseException) as error:
+        raise RequestError(_one_sentence(error)) from error
+    except SystemExit as exit_:  # the end of --help
+        return exit_.code if isinstance(exit_.code, int) else 1
+
+
+@contextmanager
+def _as_hydra_expects(arguments: list[str]) -> Iterator[None]:
+    """A command line without the subcommand, and errors as exceptions: Hydra would print them and exit with 1."""
+    saved_arguments, saved_variable = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
+    with tempfile.TemporaryDirectory() as scratch:  # for the copy of its configuration that a multirun writes
+        sys.argv = ["pagnn-bench", *arguments, f"hydra.sweep.dir='{scratch}'"]
+        os.environ["HYDRA_FULL_ERROR"] = "1"
+        try:
+            yield
+        finally:
+            sys.argv = saved_arguments
+            del os.environ["HYDRA_FULL_ERROR"]
+            if saved_variable is not None:
+                os.environ["HYDRA_FULL_ERROR"] = saved_variable
+
+
+def _check_flags(arguments: list[str]) -> None:
+    """Refuse in one sentence the flags that Hydra would answer with its whole usage or with a traceback."""
+    from hydra._internal.utils import get_args_parser
+
+    def refuse(message: str) -> NoReturn:
+        raise RequestError(f"run: {message}; `pagnn-bench run --help` shows the flags.")
+
+    parser = get_args_parser()
+    parser.error = refuse  # type: ignore[method-assign]
+    flags = parser.parse_args(arguments)
+    modes = {"-m": flags.multirun, "--cfg": flags.cfg, "--info": flags.info, "-sc": flags.shell_completion}
+    chosen = [flag for flag, value in modes.items() if value]
+    if len(chosen) > 1:
+        raise RequestError(f"run {' '.join(chosen)}: one of these at a time.")
+    if flags.resolve and not (flags.cfg or flags.help):
+        raise RequestError("run --resolve: goes with --cfg only.")
+
+
+def _one_sentence(error: Exception) -> str:
+    """What was wrong with a key or a value, without Hydra's advice to programmers."""
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
+        group, _, name = error.missing_cfg_file.rpartition("/")
+        return f"{group}={name}: choose one of {', '.join(error.options)}."
+    if isinstance(error, OverrideParseException):
+        return f"{error.override}: cannot be read as KEY=VALUE."
+    text = str(error)
+    if unknown := re.match(r"Could not override .*use \+(.*)", text, re.DOTALL):
+        return f"{unknown[1]}: there is no such key; `pagnn-bench run --cfg job` shows all keys."
+    if several := re.match(r"Ambiguous value for argument '(.*?)'\n", text):
+        key, _, values = several[1].partition("=")
+        return f"{several[1]}: add -m to run each of these, or write a list as {key}=[{values}]."
+    if unresolved := re.match(r"(Interpolation .*?)\s+full_key: (\S+)", text, re.DOTALL):
+        return f"{unresolved[2]}: {unresolved[1]}."
+    return "; ".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+def complete_run(arguments: list[str], line: str) -> int:
+    """Hydra's shell completion of the keys and values of ``run``; Hydra knows no subcommands, so it is taken out."""
+    os.environ["COMP_LINE"] = re.sub(r"^\s*(\S+)\s+run\b", r"\1", line)
+    with suppress(RequestError):  # what is being typed may not make sense yet
+        return run_command(arguments)
+    return 0

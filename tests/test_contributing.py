@@ -1,0 +1,66 @@
+"""CONTRIBUTING.md does what it says: its example is written to a folder and run there, command by command."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+SECTION = re.search(r"^## Add your own method.*?(?=^## )", TEXT, re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory) -> list[str]:
+    """What the commands of the section print, in a folder that holds its files and nothing else."""
+    folder = tmp_path_factory.mktemp("mine")
+    assert SECTION is not None
+    blocks = BLOCK.findall(SECTION[0])
+    for language, content in blocks:
+        if language in ("python", "yaml"):
+            name = re.match(r"# (\S+)\n", content)
+            assert name, "the first line of a block names its file"
+            path = folder / name[1]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+    search = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": search, "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTHONPATH", None)
+    printed = []
+    for command in [
+        line for language, content in blocks if language == "sh" for line in content.splitlines()
+    ]:
+        done = subprocess.run(
+            command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        printed.append(done.stdout)
+    return printed
+
+
+def accuracy(label: str, output: str) -> float:
+    found = re.search(
+        rf"^{label} on Synthetic, type1, rate 0\.5: test accuracy ([\d.]+) %", output, re.MULTILINE
+    )
+    assert found, output
+    return float(found[1])
+
+
+def test_the_example_passes_its_own_test(outputs):
+    assert "1 passed" in outputs[0]
+
+
+def test_the_example_trains_and_reaches_what_the_text_says(outputs):
+    assert SECTION is not None
+    assert accuracy("Shrunk mean", outputs[1]) == pytest.approx(accuracy("Shrunk mean", SECTION[0]), abs=0.5)
+
+
+def test_the_example_is_compared_with_methods_of_the_package(outputs):
+    assert "3 done already, 3 to train" in outputs[2]
+    assert accuracy("Shrunk mean", outputs[2]) == accuracy("Shrunk mean", outputs[1])
+    assert accuracy("MF", outputs[2]) > 50  # chance is a seventh
