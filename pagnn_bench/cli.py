@@ -17,7 +17,7 @@ pagnn-bench: train PaGNN and its rivals on graphs with missing node attributes, 
 
   pagnn-bench run [-m] [KEY=VALUE ...]      train a cell, or with -m all combinations; keeps what is done
   pagnn-bench status [--watch]              how far the sweeps of a results folder have come
-  pagnn-bench tables [--compare paper]      the paper's tables from what is recorded, for the terminal or LaTeX
+  pagnn-bench tables [--compare paper]      the paper's tables from what is recorded; LaTeX, CSV, ...
   pagnn-bench report [-o DIR] [--open]      one page: tables, figures, statistics, the paper's claims
   pagnn-bench collect                       write all results into a few tables, fit to be committed
   pagnn-bench list [GROUP]                  what there is: data, missing, method, protocol, experiment
