@@ -46,7 +46,9 @@ def test_every_entry_is_the_printed_one(latex, number, missing):
             columns = [(name, rate) for name in data for rate in RATES]
             for (name, rate), value in zip(columns, values, strict=True):
                 printed[missing, name, LABELS[label], rate] = (value, r"\ast" in line)
-    ours = {key: (entry.accuracy, entry.copied) for key, entry in paper_entries().items() if key[0] == missing}
+    ours = {
+        key: (entry.accuracy, entry.copied) for key, entry in paper_entries().items() if key[0] == missing
+    }
     assert ours == printed
 
 
@@ -54,7 +56,9 @@ def test_the_table_of_datasets_is_the_printed_one(latex):
     printed = {}
     for line in table(latex, "tab:dataset"):
         if match := re.match(r"(\w+)~\\cite\{\w+\}\s*&(\d+)&(\d+)&(\d+)&(\d+)", line):
-            printed[match[1].lower()] = dict(zip(("nodes", "edges", "features", "classes"), map(int, match.groups()[1:])))
+            printed[match[1].lower()] = dict(
+                zip(("nodes", "edges", "features", "classes"), map(int, match.groups()[1:]))
+            )
     assert paper_datasets() == printed
 
 

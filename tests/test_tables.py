@@ -21,10 +21,11 @@ from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, load_results,
 from pagnn_bench.tables.timing import measure, timing_protocol
 from tests.fabricate import PROVENANCE, like_the_paper, make_cell, save_trials
 
-KEYS = (
-    "method data missing rate protocol mean std ci_low ci_high n_trials n_masks paper difference verdict epochs "
-    "seconds_per_epoch"
-).split()
+KEYS = [
+    *("method", "data", "missing", "rate", "protocol"),
+    *("mean", "std", "ci_low", "ci_high", "n_trials", "n_masks"),
+    *("paper", "difference", "verdict", "epochs", "seconds_per_epoch"),
+]
 
 
 @pytest.fixture
@@ -91,7 +92,13 @@ def test_a_single_trial_has_no_interval(store, capsys):
 
 @pytest.mark.parametrize(
     ("rate", "shift", "verdict"),
-    [(0.5, 0.4, TOLERATED), (0.5, 0.6, DIFFERS), (0.7, 0.9, TOLERATED), (0.9, 2.4, TOLERATED), (0.9, 2.6, DIFFERS)],
+    [
+        (0.5, 0.4, TOLERATED),
+        (0.5, 0.6, DIFFERS),
+        (0.7, 0.9, TOLERATED),
+        (0.9, 2.4, TOLERATED),
+        (0.9, 2.6, DIFFERS),
+    ],
 )
 def test_tolerance_grows_with_the_rate(store, capsys, rate, shift, verdict):
     cell = make_cell(rate=rate)
@@ -166,7 +173,12 @@ def test_markdown_is_aligned_has_the_best_in_bold_and_leaves_empty_what_is_missi
     assert cells[2] == ["MF", "70.75   ±0.71", "60.75 ±0.71", "", "", ""]
     assert cells[3] == ["PaGNN-M", "**72.75** ±0.71", "", "", "", ""]
     assert cells[5][1].startswith("90.75")  # the ceiling sees what is hidden: never the best
-    for words in ("stopping rule either", "Split: public", "protocol paper", "n = 4 trials on 2 masks in every entry"):
+    for words in (
+        "stopping rule either",
+        "Split: public",
+        "protocol paper",
+        "n = 4 trials on 2 masks in every entry",
+    ):
         assert words in text
 
 
@@ -182,7 +194,9 @@ def test_an_entry_with_another_number_of_trials_says_so(store, capsys):
 def test_compare_sets_the_papers_numbers_and_a_verdict_below_ours(store, capsys):
     cell = make_cell(rate=0.9)
     save_trials(store, cell, like_the_paper(cell, shift=5.0, spread=0.01))
-    lines = [line for line in tables(store, capsys, "--compare", "paper").splitlines() if line.startswith("|")]
+    lines = [
+        line for line in tables(store, capsys, "--compare", "paper").splitlines() if line.startswith("|")
+    ]
     last = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[-3:]]
     assert [line[1] for line in last] == ["ours", "paper", "difference"]
     assert last[1][-1] == "56.60"
@@ -316,7 +330,9 @@ def test_latex_compiles(store, tmp_path):
     fill(store, "mine", 60.0, method_={"label": NASTY})
     save_trials(store, make_cell(protocol="timing"), lambda m, s: 70.0, [0], range(3), stack=1)
     results = load_results(store)
-    texts = [to_latex(table) for compare in (False, True) for table in accuracy_tables(results, "paper", compare)]
+    texts = [
+        to_latex(table) for compare in (False, True) for table in accuracy_tables(results, "paper", compare)
+    ]
     packages = r"\usepackage[utf8]{inputenc}\usepackage{booktabs,graphicx}"
     document = [r"\documentclass{article}", packages, r"\begin{document}", *texts, r"\end{document}"]
     (tmp_path / "t.tex").write_text("\n".join(document), encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from pagnn_bench.tables.results import Key, Result, in_order
 from pagnn_bench.tables.timing import REFERENCE, Timing, at, timed_places
 
 TIME_RATE = 0.5  # the missing rate of the trade-off
+LINEAR_UP_TO = 4  # ratio of the largest to the smallest time
 
 
 def timing_figure(timings: Sequence[Timing]) -> Figure | None:
@@ -37,7 +38,7 @@ def timing_figure(timings: Sequence[Timing]) -> Figure | None:
 def _draw_times(timings: Sequence[Timing], look: Look, ratio: bool, axes: Axes, tips: Tips) -> None:
     methods = in_order((timing.key.method for timing in timings), METHODS)
     places = timed_places(timings)
-    width = 0.8 / len(methods)
+    width, heights = min(0.8 / len(methods), 0.2), []
     for number, place in enumerate(places):
         here = at(timings, place)
         unit = here[REFERENCE].median if ratio and REFERENCE in here else 1.0
@@ -57,6 +58,7 @@ def _draw_times(timings: Sequence[Timing], look: Look, ratio: bool, axes: Axes, 
             )
             text += f", {timing.median / here[REFERENCE].median:.2f} times MF" if REFERENCE in here else ""
             text += f"; filling in is {100 * timing.fill_share:.0f} % of it" if timing.two_stage else ""
+            heights.append(timing.median / unit)
             x = number + (offset - (len(methods) - 1) / 2) * width
             bar = axes.bar([x], [timing.median / unit], 0.92 * width, color=look.colour(method))
             bar[0].set_gid(tips.add(text))
@@ -66,7 +68,7 @@ def _draw_times(timings: Sequence[Timing], look: Look, ratio: bool, axes: Axes, 
     heads = [
         names[data] if one_kind else f"{names[data]}\n{missing} {rate:g}" for data, missing, rate in places
     ]
-    _plain_log(axes, "y")
+    _scale(axes, "y", heights)
     axes.set_xticks(range(len(places)), heads)
     axes.grid(False, axis="x")
     if ratio:
@@ -75,8 +77,11 @@ def _draw_times(timings: Sequence[Timing], look: Look, ratio: bool, axes: Axes, 
     axes.set_ylabel("times MF" if ratio else "ms per epoch")
 
 
-def _plain_log(axes: Axes, side: str) -> None:
-    """A logarithmic axis with 1, 2, 5, 10, ... in plain numbers."""
+def _scale(axes: Axes, side: str, values: Iterable[float]) -> None:
+    """Logarithmic where the values span much, with 1, 2, 5, 10, ... in plain numbers."""
+    values = list(values)
+    if max(values) < LINEAR_UP_TO * min(values):
+        return
     getattr(axes, f"set_{side}scale")("log")
     axis = getattr(axes, f"{side}axis")
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -136,7 +141,7 @@ def _draw_trade_off(
     means = [result.mean or 0.0 for result in results]
     margin = max(1.0, 0.15 * (max(means) - min(means)))
     axes.set_ylim(min(means) - margin, max(means) + margin)
-    _plain_log(axes, "x")
+    _scale(axes, "x", (times[result.key] for result in results))
     axes.set_xlabel("ms per epoch")
     axes.set_ylabel("test accuracy (%)")
     axes.set_title(title(results[0]))

@@ -17,7 +17,7 @@ from pagnn_bench.paper import TABLES, paper_entries
 from pagnn_bench.report.statistics import statistics_tables
 from pagnn_bench.summary import count
 from pagnn_bench.tables.command import accuracy_tables
-from pagnn_bench.tables.layout import LEGEND, Table, describe_protocol, timing_table
+from pagnn_bench.tables.layout import LEGEND, Table, describe_protocol, signed, timing_table
 from pagnn_bench.tables.render import to_html
 from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, Result, Results, in_order
 from pagnn_bench.tables.timing import Timing
@@ -113,11 +113,13 @@ def _agreement(results: Sequence[Result]) -> str:
     verdicts = Counter(result.verdict for result in both)
     sizes = [abs(result.difference or 0.0) for result in both]
     far = max(both, key=lambda result: abs(result.difference or 0.0))
+    reach = [(i.high - i.low) / 2 for result in both if (i := result.summary.interval) is not None]
+    width = f" (±{statistics.median(reach):.2f} points in the median)" if reach else ""
     return (
-        f"In {verdicts[INSIDE]} the paper's number lies inside our 95 % interval, in {verdicts[TOLERATED]} more within "
-        f"the tolerance, and in {verdicts[DIFFERS]} it differs; the median distance is {statistics.median(sizes):.2f} "
-        f"points, the largest {far.difference:+.2f} ({far.labels['method']}, {far.labels['data']}, "
-        f"{far.labels['missing']}, rate {far.key.rate:g})."
+        f"In {verdicts[INSIDE]} the paper's number lies inside our 95 % interval{width}, in {verdicts[TOLERATED]} more "
+        f"within the tolerance, and in {verdicts[DIFFERS]} it differs; the median distance is "
+        f"{statistics.median(sizes):.2f} points, the largest {signed(far.difference or 0.0)} ({far.labels['method']}, "
+        f"{far.labels['data']}, {far.labels['missing']}, rate {far.key.rate:g})."
     )
 
 

@@ -1,0 +1,146 @@
+"""The paper's claims on fabricated results whose answer is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from pagnn_bench.claims import FAILS, HOLDS, UNDECIDED, Claim, Part, check_claims
+from pagnn_bench.store import Store
+from pagnn_bench.tables.results import load_results
+from pagnn_bench.tables.timing import measure
+from tests.fabricate import like_the_paper, make_cell, save_trials
+
+IMPUTATION, SAT, GCNMF, N_OVER_M, SLOWER, FASTER = range(6)
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store(tmp_path)
+
+
+def accuracy(
+    store: Store, levels: dict[str, float], kinds=("type1",), rates=(0.1, 0.5), masks=3, noise=0.2
+) -> None:
+    """Each method around its level; the masks shift all methods alike, the methods wobble by ``noise``."""
+    for method, level in levels.items():
+        for missing in kinds:
+            for rate in rates:
+                save_trials(
+                    store,
+                    make_cell(method, missing=missing, rate=rate),
+                    lambda mask, seed, m=method, x=level: (
+                        x + 5 * mask + noise * ((len(m) + mask * 7 + seed) % 3)
+                    ),
+                    masks=range(masks),
+                    seeds=range(2),
+                )
+
+
+def check(store: Store, claim: int) -> Claim:
+    results = load_results(store)
+    return check_claims(results.under("paper"), measure(results.under("timing")))[claim]
+
+
+def test_a_clear_difference_holds_however_much_the_masks_vary(store):
+    accuracy(store, {"pagnn_n": 72.0, "pagnn_m": 71.0})
+    part = check(store, N_OVER_M).parts[0]
+    assert part.verdict == HOLDS
+    assert part.evidence.startswith("+1.00 points on average over 2 cells")
+    assert "better in 2, not told apart in 0, worse in 0" in part.evidence
+
+
+def test_the_reverse_does_not_hold(store):
+    accuracy(store, {"pagnn_n": 71.0, "pagnn_m": 72.0})
+    assert check(store, N_OVER_M).verdict == FAILS
+
+
+def test_what_the_numbers_do_not_tell_is_undecided(store):
+    accuracy(store, {"pagnn_n": 71.0, "gcnmf": 71.0, "pagnn_m": 71.0}, kinds=("type1", "type2"), noise=2.0)
+    assert check(store, GCNMF).verdict == UNDECIDED
+
+
+def test_a_single_mask_decides_nothing(store):
+    accuracy(store, {"pagnn_n": 90.0, "pagnn_m": 10.0}, masks=1)
+    part = check(store, N_OVER_M).parts[0]
+    assert part.verdict == UNDECIDED
+    assert "single mask" in part.evidence
+
+
+def test_what_was_not_run_is_named_and_leaves_the_claim_undecided(store):
+    accuracy(store, {"pagnn_n": 72.0, "pagnn_m": 71.9, "mf": 60.0}, kinds=("type1", "type2"))
+    claim = check(store, IMPUTATION)
+    assert claim.verdict == UNDECIDED
+    verdicts = {part.what: part.verdict for part in claim.parts}
+    assert verdicts["PaGNN-N against MF, Type 2"] == HOLDS
+    assert verdicts["PaGNN-M against GAIN, Type 1"] == UNDECIDED
+    assert next(part for part in claim.parts if "GAIN" in part.what).evidence == "Not run: GAIN."
+    assert claim.summary == "Of 12 comparisons: 4 hold, 8 undecided."
+
+
+def test_one_part_that_fails_is_enough(store):
+    accuracy(store, {"pagnn_n": 72.0, "pagnn_m": 50.0, "sat": 60.0})
+    claim = check(store, SAT)
+    assert [part.verdict for part in claim.parts] == [HOLDS, FAILS]
+    assert claim.verdict == FAILS
+
+
+def test_other_settings_of_a_method_do_not_count(store):
+    save_trials(store, make_cell(method_={"hidden": 32}), lambda mask, seed: 90.0 + mask)
+    save_trials(store, make_cell("pagnn_m"), lambda mask, seed: 50.0 + mask)
+    assert check(store, N_OVER_M).parts[0].evidence == "Not run: PaGNN-N."
+
+
+def test_the_papers_own_numbers_stand_beside(store):
+    part = check(store, SAT).parts[0]
+    assert part.paper == "+2.10 on average, better in 19 of 20 cells"
+
+
+def timed(store: Store, method: str, ms: float, repeats: int = 3) -> None:
+    cell = make_cell(method, protocol="timing")
+    for seed in range(repeats):
+        record = {"seed": seed, "status": "ok", "test_acc": 0.7, "epochs": 100}
+        seconds = ms * 0.1 * (1 + 0.01 * seed)
+        store.save(cell, 0, [record], {"stack": 1, "train_seconds": seconds, "seed_epochs": 100}, {})
+
+
+@pytest.mark.parametrize(("ms", "verdict"), [(12.0, HOLDS), (25.0, FAILS), (8.0, FAILS), (10.05, UNDECIDED)])
+def test_slightly_slower_than_mf(store, ms, verdict):
+    timed(store, "mf", 10.0)
+    timed(store, "pagnn_n", ms)
+    part = check(store, SLOWER).parts[0]
+    assert part.verdict == verdict
+    assert f"{ms / 10:.2f} on Cora" in part.evidence or verdict == UNDECIDED
+
+
+def test_faster_than_the_others_needs_repeats(store):
+    timed(store, "gain", 100.0, repeats=1)
+    timed(store, "gcnmf", 100.0)
+    timed(store, "pagnn_n", 10.0)
+    verdicts = {part.what: part.verdict for part in check(store, FASTER).parts}
+    assert verdicts["PaGNN-N against GAIN"] == UNDECIDED
+    assert verdicts["PaGNN-N against GCNmf"] == HOLDS
+    assert verdicts["PaGNN-M against GCNmf"] == UNDECIDED
+
+
+def test_nothing_run_decides_nothing():
+    claims = check_claims([], [])
+    assert len(claims) == 6
+    assert {claim.verdict for claim in claims} == {UNDECIDED}
+
+
+def test_a_claim_follows_from_its_parts():
+    def claim(*verdicts: str) -> Claim:
+        return Claim("", [Part("", verdict, "") for verdict in verdicts])
+
+    assert claim(HOLDS, HOLDS).verdict == HOLDS
+    assert claim(HOLDS, UNDECIDED).verdict == UNDECIDED
+    assert claim(HOLDS, UNDECIDED, FAILS).verdict == FAILS
+
+
+def test_results_like_the_papers_give_the_papers_answers(store):
+    for method in ("sat", "pagnn_m", "pagnn_n"):
+        for rate in (0.1, 0.5, 0.9):
+            cell = make_cell(method, rate=rate)
+            save_trials(store, cell, like_the_paper(cell, spread=0.1), masks=range(3), seeds=range(2))
+    claim = check(store, SAT)
+    assert claim.parts[0].verdict == HOLDS
