@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types format clean
+.PHONY: help setup demo tables report test lint types format clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -20,8 +20,16 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: setup  ## PaGNN against two fillings on the built-in graph: no download, records in results/
-	$(BIN)/pagnn-bench run -m experiment=demo results_dir=results
+demo: setup  ## PaGNN against two fillings on the built-in graph, with table and report: no download
+	$(BIN)/pagnn-bench run -m experiment=demo results_dir=build/demo
+	$(BIN)/pagnn-bench tables --results build/demo
+	$(BIN)/pagnn-bench report --results build/demo
+
+tables: setup  ## the paper's tables from the results in results/
+	$(BIN)/pagnn-bench tables --compare paper
+
+report: setup  ## one page that shows and explains the results in results/
+	$(BIN)/pagnn-bench report
 
 test: lint types  ## everything that is checked before a change is accepted
 	$(BIN)/pytest

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pagnn_bench.cell import seed_for
@@ -34,8 +35,8 @@ class GAIN(LearnedImputation):
 
     G and D are perceptrons 2d → width → width → d with ReLU and a sigmoid at the end; one step of D and one of G on
     each batch. A share of the observed entries can be held out (m = 0 for both players): the generator that predicts
-    them best is kept, where the authors keep the last one. The model knows no edges: all nodes without any attribute
-    (type 1) get the same row, up to the noise.
+    them best, by cross entropy, is kept, where the authors keep the last one.
+    The model knows no edges: all nodes without any attribute (type 1) get the same row, up to the noise.
 
     Args:
         width: units of the hidden layers, at the most d, the number of attributes; None is d.
@@ -120,8 +121,8 @@ class GAIN(LearnedImputation):
             game.generator_loss(rows, m, hint, guess).backward(inputs=list(game.generator.parameters()))
             adam_g.step()
             if self.held_out > 0 and (iteration % CHECK_EVERY == 0 or iteration == self.iterations):
-                error = (self._generate(game, x_judge, m_judge) - x_judge)[judge].square().mean()
-                if best.is_over(float(error), iteration):
+                guess = self._generate(game, x_judge, m_judge)
+                if best.is_over(float(F.binary_cross_entropy(guess[judge], x_judge[judge])), iteration):
                     break
         if self.held_out > 0:
             best.restore()

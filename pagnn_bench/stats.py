@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 CONFIDENCE = 0.95
 
@@ -63,6 +62,8 @@ def mean_interval(groups: Sequence[Sequence[float]], confidence: float = CONFIDE
 def _t_interval(
     mean: float, error: float, df: float, confidence: float = CONFIDENCE, over: str = "masks"
 ) -> Interval:
+    from scipy import special  # slow to import, and a command that only asks for help needs none of this
+
     half = float(special.stdtrit(df, 0.5 + confidence / 2)) * float(error)
     return Interval(float(mean), float(mean) - half, float(mean) + half, float(df), over)
 
@@ -84,6 +85,8 @@ def paired_t(differences: Sequence[float]) -> float | None:
 
 
 def _t_p_value(mean: float, error: float, df: float) -> float:
+    from scipy import special
+
     if error == 0:
         return float(mean == 0)
     return float(2 * special.stdtr(df, -abs(mean) / error))

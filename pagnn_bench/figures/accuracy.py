@@ -86,7 +86,7 @@ def difference_figure(results: Sequence[Result]) -> Figure | None:
         "Ours minus the paper's number in percentage points: blue, ours is higher; red, lower. "
         "= inside our 95 % interval, ≈ within tolerance, ≠ differs."
     )
-    size, left = (3.4, 0.75 + 0.27 * len(labels)), 0.15 + 0.065 * max(map(len, labels.values()))
+    size, left = (3.4, 0.75 + 0.27 * len(labels)), 0.2 + 0.07 * max(map(len, labels.values()))
     return Figure(
         "difference", "Difference to the paper", caption, panels, columns=columns, size=size, left=left
     )

@@ -131,7 +131,7 @@ def save_figure(figure: Figure, folder: Path) -> list[Path]:
     with matplotlib.rc_context(STYLE):
         sheet = Sheet()
         if figure.legend:
-            beside = min(len(figure.legend), max(2, int(width // 1.3)))
+            beside = min(len(figure.legend), max(2, int(width // 1.1)))
             below = 0.15 + 0.2 * math.ceil(len(figure.legend) / beside)
             handles = [_handle(*entry) for entry in figure.legend]
             sheet.legend(handles=handles, loc="lower center", ncols=beside)

@@ -32,7 +32,7 @@ def timing_figure(timings: Sequence[Timing]) -> Figure | None:
         "quartile. Two-stage methods: (filling in + training) / epochs of training."
     )
     swatches = [(text, colour, "") for text, colour, _ in legend(timings, look)]
-    return Figure("timing", "Time per epoch", caption, panels, swatches, columns=2, size=(5.2, 3.0))
+    return Figure("timing", "Time per epoch", caption, panels, swatches, columns=2, size=(4.0, 2.7))
 
 
 def _draw_times(timings: Sequence[Timing], look: Look, ratio: bool, axes: Axes, tips: Tips) -> None:
@@ -70,6 +70,7 @@ def _draw_times(timings: Sequence[Timing], look: Look, ratio: bool, axes: Axes, 
     ]
     _scale(axes, "y", heights)
     axes.set_xticks(range(len(places)), heads)
+    axes.set_xlim(-0.6, len(places) - 0.4)
     axes.grid(False, axis="x")
     if ratio:
         axes.axhline(1, color=INK, linewidth=0.8, linestyle=":")

@@ -161,7 +161,6 @@ def _figure(figure: Figure, downloads: dict[str, list[Download]]) -> dict[str, A
         "title": figure.title,
         "caption": figure.caption,
         "legend": figure.legend,
-        "wide": figure.size[0] > 4,
         "svgs": [Markup(svg) for svg in page_svgs(figure)],  # matplotlib has escaped every text in them
         "downloads": downloads.get(figure.name, []),
     }

@@ -185,6 +185,27 @@ def test_it_stops_by_itself_and_keeps_the_best_generator(incomplete, monkeypatch
         torch.testing.assert_close(value, shorter[name], atol=0, rtol=0)
 
 
+def test_the_score_is_the_cross_entropy_of_the_held_out_entries(incomplete, monkeypatch):
+    monkeypatch.setattr(module, "NOISE", 0.0)
+    masks, scores, generators = [], [], []
+    split, is_over = module.hold_out, module.BestWeights.is_over
+
+    def spy(self, score, step):
+        scores.append(score)
+        generators.append(copy.deepcopy(self.model))
+        return is_over(self, score, step)
+
+    monkeypatch.setattr(module, "hold_out", lambda *rest: masks.append(split(*rest)) or masks[-1])
+    monkeypatch.setattr(module.BestWeights, "is_over", spy)
+    gain(width=8, iterations=3, held_out=0.2).learn(incomplete, context())
+    ((learned, held),), (score,), (generator,) = masks, scores, generators
+    x, terms = incomplete.features.toarray(), []
+    for i, f in np.argwhere(held):
+        p = forward(generator, np.concatenate([x[i] * learned[i], learned[i]]))[f]
+        terms.append(-np.log(p if x[i, f] else 1 - p))
+    assert score == pytest.approx(np.mean(terms), rel=1e-5)
+
+
 def test_fewer_iterations_than_a_check_still_train(incomplete):
     one, many = (gain(width=16, iterations=k).learn(incomplete, context()) for k in (1, 40))
     assert np.abs(one - many).max() > 0.01
