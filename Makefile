@@ -1,8 +1,10 @@
 # `make demo` and `make test` are all a fresh machine needs: Python 3.11 to 3.13, git, make and a package index.
 
 PYTHON ?= python3
+EXTRAS ?= dev
 BIN := .venv/bin
-STAMP := .venv/installed
+# One stamp a choice of extras, such as EXTRAS=dev,ray,dask,slurm to test the cluster engines, too.
+STAMP := .venv/installed-$(EXTRAS)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo tables report test lint types format clean
@@ -17,7 +19,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v < (3, 14) or sys.exit( \
 	  "pagnn-bench needs Python 3.11, 3.12 or 3.13, but $(PYTHON) is %d.%d; try: make PYTHON=python3.11" % v)'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
 demo: setup  ## PaGNN against two fillings on the built-in graph, with table and report: no download

@@ -5,11 +5,15 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pagnn_bench.cell import Cell
 from pagnn_bench.paper import paper_accuracy
-from pagnn_bench.stats import Interval, mean_interval
 from pagnn_bench.store import Trial
+
+if TYPE_CHECKING:
+    from pagnn_bench.stats import Interval
 
 
 @dataclass(frozen=True)
@@ -18,24 +22,34 @@ class Summary:
 
     Attributes:
         mean: over all trials.
-        interval: 95 % confidence interval of the mean, None with a single trial.
         mask_std: standard deviation of the mask means, None with a single mask.
         seed_std: standard deviation over seeds inside a mask (root mean square over masks), None with single seeds.
         epochs: mean number of epochs.
         epoch_ms: milliseconds of one training epoch of one seed, evaluation excluded, in the stack as it ran.
-        mask_means: mean of each mask.
+        by_mask: all accuracies, mask by mask.
     """
 
     trials: int
     masks: int
     failed: int
     mean: float | None
-    interval: Interval | None
     mask_std: float | None
     seed_std: float | None
     epochs: float | None
     epoch_ms: float | None
-    mask_means: dict[int, float]
+    by_mask: dict[int, list[float]]
+
+    @property
+    def mask_means(self) -> dict[int, float]:
+        """Mean of each mask."""
+        return {mask: statistics.fmean(values) for mask, values in sorted(self.by_mask.items())}
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """95 % confidence interval of the mean, None with a single trial."""
+        from pagnn_bench.stats import mean_interval  # brings numpy and scipy, which `run` does without
+
+        return mean_interval(list(self.by_mask.values()))
 
 
 def count(number: int, thing: str, things: str | None = None) -> str:
@@ -56,7 +70,7 @@ def summarise(trials: Sequence[Trial]) -> Summary:
     by_mask: dict[int, list[float]] = {}
     for trial in good:
         by_mask.setdefault(trial.mask, []).append(100 * trial.record["test_acc"])
-    means = {mask: statistics.fmean(values) for mask, values in sorted(by_mask.items())}
+    means = [statistics.fmean(values) for values in by_mask.values()]
     variances = [statistics.variance(values) for values in by_mask.values() if len(values) > 1]
     batches = {trial.batch.path: trial.batch.facts for trial in good}
     seconds = sum(facts.get("train_seconds", 0.0) for facts in batches.values())
@@ -66,12 +80,11 @@ def summarise(trials: Sequence[Trial]) -> Summary:
         masks=len(by_mask),
         failed=len(trials) - len(good),
         mean=statistics.fmean(100 * trial.record["test_acc"] for trial in good) if good else None,
-        interval=mean_interval(list(by_mask.values())),
-        mask_std=statistics.stdev(means.values()) if len(means) > 1 else None,
+        mask_std=statistics.stdev(means) if len(means) > 1 else None,
         seed_std=statistics.fmean(variances) ** 0.5 if variances else None,
         epochs=statistics.fmean(trial.record["epochs"] for trial in good) if good else None,
         epoch_ms=1000 * seconds / seed_epochs if seed_epochs else None,
-        mask_means=means,
+        by_mask=by_mask,
     )
 
 
