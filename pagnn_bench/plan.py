@@ -53,6 +53,7 @@ class Settings:
     dry_run: bool
     n_jobs: int
     backend: dict[str, Any]
+    tensorboard: str | None
 
     @classmethod
     def shared_by(cls, configs: Sequence[Mapping[str, Any]]) -> Settings:

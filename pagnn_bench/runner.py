@@ -18,6 +18,7 @@ from pagnn_bench.runs import RunLog
 from pagnn_bench.sealed import StoreError
 from pagnn_bench.store import Store
 from pagnn_bench.summary import count, describe, duration
+from pagnn_bench.tensorboard import ScalarLog
 
 
 def run(configs: Sequence[Mapping[str, Any]]) -> int:
@@ -91,6 +92,7 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
     if settings.backend["name"] == "slurm":
         return _submit(plan, requests, store, settings)
     backend = open_backend(settings)
+    scalars = ScalarLog(settings.tensorboard) if settings.tensorboard else None
     store.prepare()
     progress = Progress(sum(len(batch.seeds) for batch in plan))
     failed = False
@@ -99,6 +101,8 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
             for outcome in backend.run(plan, progress):
                 outcome.save(store)
                 log.done(outcome.batch)
+                if scalars is not None:
+                    scalars.add(outcome)
                 failed |= outcome.failed
     except StoreError as error:  # a full disk, say: what follows could not be kept either
         print(f"pagnn-bench: {error} Every batch saved before is kept.", file=sys.stderr)

@@ -23,6 +23,7 @@ SETTINGS = Settings(
     dry_run=False,
     n_jobs=1,
     backend={"name": "local"},
+    tensorboard=None,
 )
 
 

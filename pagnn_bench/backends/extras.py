@@ -14,5 +14,5 @@ def need(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise RequestError(
-            f"backend={extra}: {module} is not installed; pip install 'pagnn-bench[{extra}]' brings it."
+            f"{extra}: the package {module} is not installed; pip install 'pagnn-bench[{extra}]' brings it."
         ) from error
