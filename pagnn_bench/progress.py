@@ -56,31 +56,37 @@ class Progress(Watcher):
         self.bar.set_description_str(f"{cell}, mask {mask}", refresh=False)
 
     def epoch(self, epoch: int, finished: Sequence[Mapping[str, Any]]) -> None:
-        good = [record["test_acc"] for record in finished if record["status"] == "ok"]
-        self._accuracies += good
-        self._failed += len(finished) - len(good)
-        self._left -= len(finished)
-        self.bar.update(len(finished))
+        self._count(finished)
         self.report(f"epoch {epoch}")
 
     def report(self, text: str) -> None:
-        if time.monotonic() - self._shown < self._interval:
-            return
-        self._shown = time.monotonic()
-        notes = [text]
-        if self._accuracies:
-            notes.append(f"mean {100 * sum(self._accuracies) / len(self._accuracies):.2f} %")
-        if self._failed:
-            notes.append(f"{self._failed} failed")
-        self.bar.set_postfix_str(", ".join(notes))
+        if time.monotonic() - self._shown >= self._interval:
+            self._shown = time.monotonic()
+            self._draw(text)
 
     def counted(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
         """Pass on outcomes that were trained out of sight, and count their trials."""
         for outcome in outcomes:
             self.start(outcome.batch.cell, outcome.batch.mask, len(outcome.batch.seeds))
-            self.epoch(0, outcome.records)
+            self._count(outcome.records)
             self._skip()
+            self._draw()
             yield outcome
+
+    def _count(self, finished: Sequence[Mapping[str, Any]]) -> None:
+        good = [record["test_acc"] for record in finished if record["status"] == "ok"]
+        self._accuracies += good
+        self._failed += len(finished) - len(good)
+        self._left -= len(finished)
+        self.bar.update(len(finished))
+
+    def _draw(self, text: str = "") -> None:
+        notes = [text] if text else []
+        if self._accuracies:
+            notes.append(f"mean {100 * sum(self._accuracies) / len(self._accuracies):.2f} %")
+        if self._failed:
+            notes.append(f"{self._failed} failed")
+        self.bar.set_postfix_str(", ".join(notes))
 
     def _skip(self) -> None:
         self._failed += self._left
