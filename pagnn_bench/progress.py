@@ -36,8 +36,8 @@ class Progress(Watcher):
         self.bar = tqdm(
             total=trials, unit="trial", dynamic_ncols=True, smoothing=0, mininterval=self._interval
         )
-        self._cell: Cell | None = None
         self._left = self._failed = 0
+        self._by_cell: dict[str, list[float]] = {}  # masks of one cell do not follow each other: breadth first
         self._accuracies: list[float] = []
         self._shown = 0.0
 
@@ -51,8 +51,7 @@ class Progress(Watcher):
         """A batch begins; whatever the last one left unfinished (it failed) is counted."""
         self._skip()
         self._left = trials
-        if self._cell is not cell:
-            self._cell, self._accuracies = cell, []
+        self._accuracies = self._by_cell.setdefault(cell.hash, [])
         self.bar.set_description_str(f"{cell}, mask {mask}", refresh=False)
 
     def epoch(self, epoch: int, finished: Sequence[Mapping[str, Any]]) -> None:
