@@ -51,7 +51,9 @@ def run(configs: Sequence[Mapping[str, Any]]) -> int:
     for request in requests:
         trials = [trial for key, trial in store.load(request.cell).items() if key in request.trials]
         print(*describe(request.cell, trials), *_failures(request, store), sep="\n")
-    print(f"Records: {store.folder(requests[0].cell) if len(requests) == 1 else store.cells_dir}")
+    folder = store.folder(requests[0].cell) if len(requests) == 1 else store.cells_dir
+    # Trials that came with a repository have no files of their own, only rows in its tables.
+    print(f"Records: {folder if folder.exists() else store.results_dir / 'collected'}")
     return code
 
 
