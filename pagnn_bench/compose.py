@@ -1,68 +1,72 @@
-"""``pagnn-bench run``: Hydra composes the configuration of every combination, and all of them become one plan."""
+"""``pagnn-bench run``: its command line, read as Hydra reads it."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-import tempfile
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn, cast
+from typing import NoReturn
 
 import hydra
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from pagnn_bench.combinations import compose_combinations
 from pagnn_bench.errors import RequestError
 from pagnn_bench.runner import run
 
 
 def run_command(arguments: list[str]) -> int:
-    """``run``: Hydra takes the arguments as its own, so multirun, --cfg, --help and completion are Hydra's."""
-    composed: list[DictConfig] = []
-
-    # Hydra only composes, once per combination of a multirun: all of them together are one plan, and what goes
-    # wrong in it is told by us. With --help, --cfg and the like nothing is composed to be run.
-    @hydra.main(config_path="pkg://pagnn_bench.conf", config_name="config", version_base="1.3")
-    def job(config: DictConfig) -> None:
-        composed.append(config)
-
+    """``run``: all combinations become one plan; --help, --cfg, --info and completion are Hydra's own."""
     # Hydra's parser takes overrides in one piece only; moved to the end, they may stand on both sides of a flag.
     arguments = sorted(
         arguments, key=lambda word: not word.startswith("-") and ("=" in word or word.startswith("~"))
     )
-    _check_flags(arguments)
+    flags = _parse_flags(arguments)
+    try:
+        if flags.help or flags.hydra_help or flags.cfg or flags.info or flags.shell_completion:
+            return _show(arguments)
+        return run(compose_combinations(flags.overrides, flags.multirun, flags.config_dir, flags.config_name))
+    except (HydraException, OmegaConfBaseException) as error:
+        raise RequestError(_one_sentence(error)) from error
+
+
+def _show(arguments: list[str]) -> int:
+    """Let Hydra answer a question about the configuration."""
+
+    @hydra.main(config_path="pkg://pagnn_bench.conf", config_name="config", version_base="1.3")
+    def job(config: DictConfig) -> None:
+        raise AssertionError("nothing is run where something is only shown")
+
     try:
         with _as_hydra_expects(arguments):
             job()
-        configs = [OmegaConf.to_container(config, resolve=True) for config in composed]
-        return run(cast(list[dict[str, Any]], configs)) if configs else 0
-    except (HydraException, OmegaConfBaseException) as error:
-        raise RequestError(_one_sentence(error)) from error
     except SystemExit as exit_:  # the end of --help
         return exit_.code if isinstance(exit_.code, int) else 1
+    return 0
 
 
 @contextmanager
 def _as_hydra_expects(arguments: list[str]) -> Iterator[None]:
     """A command line without the subcommand, and errors as exceptions: Hydra would print them and exit with 1."""
     saved_arguments, saved_variable = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
-    with tempfile.TemporaryDirectory() as scratch:  # for the copy of its configuration that a multirun writes
-        sys.argv = ["pagnn-bench", *arguments, f"hydra.sweep.dir='{scratch}'"]
-        os.environ["HYDRA_FULL_ERROR"] = "1"
-        try:
-            yield
-        finally:
-            sys.argv = saved_arguments
-            del os.environ["HYDRA_FULL_ERROR"]
-            if saved_variable is not None:
-                os.environ["HYDRA_FULL_ERROR"] = saved_variable
+    sys.argv = ["pagnn-bench", *arguments]
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    try:
+        yield
+    finally:
+        sys.argv = saved_arguments
+        del os.environ["HYDRA_FULL_ERROR"]
+        if saved_variable is not None:
+            os.environ["HYDRA_FULL_ERROR"] = saved_variable
 
 
-def _check_flags(arguments: list[str]) -> None:
-    """Refuse in one sentence the flags that Hydra would answer with its whole usage or with a traceback."""
+def _parse_flags(arguments: list[str]) -> Namespace:
+    """Hydra's flags; refuses in one sentence those that Hydra would answer with its whole usage or with a traceback."""
     from hydra._internal.utils import get_args_parser
 
     def refuse(message: str) -> NoReturn:
@@ -77,6 +81,9 @@ def _check_flags(arguments: list[str]) -> None:
         raise RequestError(f"run {' '.join(chosen)}: one of these at a time.")
     if flags.resolve and not (flags.cfg or flags.help):
         raise RequestError("run --resolve: goes with --cfg only.")
+    if flags.config_path or flags.experimental_rerun:
+        raise RequestError("run: --config-dir DIR adds choices of your own; no other place is read.")
+    return flags
 
 
 def _one_sentence(error: Exception) -> str:

@@ -58,6 +58,21 @@ def test_product_and_gradient(matrix, weight, form, rate, members):
     torch.testing.assert_close(gradient_of(out, weight), gradient_of(expected, weight))
 
 
+@pytest.mark.parametrize("entries", [1, 2 * 9 * 13, 1 << 28])
+def test_dense_copies_in_blocks_and_over_epochs(matrix, weight, entries, monkeypatch):
+    monkeypatch.setattr(inputs, "DROPPED_ENTRIES", entries)
+    source, dense = DenseInput(matrix, CPU), torch.from_numpy(matrix)
+    ours, plain = DropoutStreams(SEEDS, CPU), DropoutStreams(SEEDS, CPU)
+    for members in (3, 3, 2, 1):  # two epochs of the whole stack, then seeds stop
+        ours.select(range(members))
+        plain.select(range(members))
+        own = weight[:members]
+        expected = torch.bmm(dense * plain.draw(dense.numel(), 0.5).factors().view(members, 9, 13), own)
+        out = source(own, ours, 0.5)
+        torch.testing.assert_close(out, expected)
+        torch.testing.assert_close(gradient_of(out, weight), gradient_of(expected, weight))
+
+
 @pytest.mark.parametrize("form", ["sparse", "dense"])
 def test_evaluation_has_no_dropout(matrix, weight, form, monkeypatch):
     monkeypatch.setattr(inputs, "EVALUATION_ENTRIES", 50)  # the stack is cut into pieces

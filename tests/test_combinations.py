@@ -1,0 +1,108 @@
+"""Combinations put together from parts are those that Hydra composes one by one."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hydra import compose, initialize_config_module
+from omegaconf import OmegaConf
+
+from pagnn_bench import combinations
+from pagnn_bench.combinations import compose_combinations
+from pagnn_bench.errors import RequestError
+
+
+def one_by_one(*axes: list[str], folder: str | None = None) -> list[dict]:
+    """The straightforward way: every combination composed by Hydra, whole."""
+    extra = [f"hydra.searchpath=['file://{folder}']"] if folder else []
+    with initialize_config_module("pagnn_bench.conf", version_base="1.3"):
+        return [
+            OmegaConf.to_container(compose("config", [*extra, *words]), resolve=True)
+            for words in itertools.product(*axes)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("words", "axes"),
+    [
+        (["rate=0.1,0.9", "method=mf,gain"], [["rate=0.1", "rate=0.9"], ["method=mf", "method=gain"]]),
+        (
+            ["method=pagnn_m,sat", "data=cora,amaphoto", "protocol=paper,literal"],
+            [
+                ["method=pagnn_m", "method=sat"],
+                ["data=cora", "data=amaphoto"],
+                ["protocol=paper", "protocol=literal"],
+            ],
+        ),
+        (
+            ["data=cora,citeseer", "method.hidden=8,32", "protocol.lr=0.1"],
+            [["data=cora", "data=citeseer"], ["method.hidden=8", "method.hidden=32"], ["protocol.lr=0.1"]],
+        ),
+        (["method.hidden=range(2,8,2)"], [["method.hidden=2", "method.hidden=4", "method.hidden=6"]]),
+        (["seeds=choice(3,[4,5])", "masks=[0,2]"], [["seeds=3", "seeds=[4,5]"], ["masks=[0,2]"]]),
+        (
+            ["+method.mine=1,2", "protocol.lr='${rate}'"],
+            [["+method.mine=1", "+method.mine=2"], ["protocol.lr=${rate}"]],
+        ),
+        (["~backend", "rate=0.2,0.3"], [["~backend"], ["rate=0.2", "rate=0.3"]]),
+        (
+            ["method=glob(pagnn_*)", "missing=type1,type2"],
+            [["method=pagnn_m", "method=pagnn_n"], ["missing=type1", "missing=type2"]],
+        ),
+        (["experiment=smoke,demo", "rate=0.1"], [["experiment=smoke", "experiment=demo"], ["rate=0.1"]]),
+    ],
+)  # fmt: skip
+def test_combinations_are_what_hydra_composes(words, axes):
+    assert compose_combinations(words, multirun=True) == one_by_one(*axes)
+
+
+def test_an_experiment_s_axes_and_those_of_the_command_line():
+    ours = compose_combinations(["experiment=table2", "rate=0.5", "data=cora,citeseer"])
+    methods = ["mf", "vae", "gain", "sat", "gcnmf", "pagnn_m", "pagnn_n"]
+    axes = [["data=cora", "data=citeseer"], ["rate=0.5"], [f"method={method}" for method in methods]]
+    assert ours == one_by_one(["experiment=table2"], *axes)
+
+
+def test_choices_that_reach_beyond_their_group_are_composed_whole(tmp_path):
+    (tmp_path / "method").mkdir()
+    (tmp_path / "method/mine.yaml").write_text(
+        "# @package _global_\ndefaults: [/method/pagnn_n@method, _self_]\nmethod: {name: mine}\nextra: 1\n"
+    )
+    words = ["method=pagnn_m,mine", "data=cora,amaphoto", "protocol=paper,literal", "rate=0.1,0.3"]
+    axes = [
+        [f"{key}={value}" for value in values.split(",")]
+        for key, _, values in (w.partition("=") for w in words)
+    ]
+    ours = compose_combinations(words, multirun=True, folder=str(tmp_path))
+    assert ours == one_by_one(*axes, folder=str(tmp_path))
+    assert [config.get("extra") for config in ours] == [None] * 8 + [1] * 8
+
+
+def test_choices_are_composed_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        combinations, "compose", lambda *args, **kwargs: asked.append(args) or compose(*args, **kwargs)
+    )
+    configs = compose_combinations(["experiment=table2"])
+    assert len(configs) == 4 * 5 * 7
+    assert (
+        len(asked) == 1 + 1 + 3 + 6
+    )  # the experiment, the first combination, other datasets and methods; no rate
+
+
+def test_a_single_configuration_is_composed_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        combinations, "compose", lambda *args, **kwargs: asked.append(args) or compose(*args, **kwargs)
+    )
+    [config] = compose_combinations(["method=gain", "method.hidden=3", "rate=0.2"])
+    assert [config] == one_by_one(["method=gain"], ["method.hidden=3"], ["rate=0.2"])
+    assert len(asked) == 1
+
+
+def test_a_key_that_only_the_swept_methods_have():
+    ours = compose_combinations(["method=vae,gain", "method.per_seed=true"], multirun=True)
+    assert ours == one_by_one(["method=vae", "method=gain"], ["method.per_seed=true"])
+    with pytest.raises(RequestError, match=r"method\.per_seed: there is no such key"):
+        compose_combinations(["method=vae,mf", "method.per_seed=true"], multirun=True)
