@@ -64,13 +64,18 @@ def main(argv: list[str] | None = None) -> int:
         if name not in COMMANDS:
             raise RequestError(f"{name}: no such command; choose one of {', '.join(COMMANDS)}.")
         with _warnings_on_stderr():
-            return _command(name)(rest)
+            code = _command(name)(rest)
+        sys.stdout.flush()
+        return code
     except RequestError as error:
         print(f"pagnn-bench: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # whoever reads our output, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor shall the end of Python complain
+        return 1
 
 
 def _command(name: str) -> Callable[[list[str]], int]:

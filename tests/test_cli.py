@@ -256,3 +256,11 @@ def test_exit_code_and_sentence_of_the_installed_command(folder):
     answer = subprocess.run(command, capture_output=True, text=True)
     assert (answer.returncode, answer.stdout) == (2, "")
     assert answer.stderr == f"pagnn-bench: method=foo: {one_of('method')}\n"
+
+
+def test_a_reader_that_has_seen_enough(folder):
+    command = [sys.executable, "-m", "pagnn_bench.cli", "list"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait() == 1
