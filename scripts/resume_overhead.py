@@ -42,8 +42,21 @@ def main() -> int:
 
 
 def _fabricate(store: Store, configs: list[dict], seeds: int) -> int:
-    record = {"status": "ok", "test_acc": 0.8, "val_acc": 0.8, "val_loss": 0.7, "best_epoch": 200, "epochs": 300}
-    facts = {"stack": seeds, "train_seconds": 9.0, "eval_seconds": 3.0, "total_seconds": 13.0, "seed_epochs": 6000}
+    record = {
+        "status": "ok",
+        "test_acc": 0.8,
+        "val_acc": 0.8,
+        "val_loss": 0.7,
+        "best_epoch": 200,
+        "epochs": 300,
+    }
+    facts = {
+        "stack": seeds,
+        "train_seconds": 9.0,
+        "eval_seconds": 3.0,
+        "total_seconds": 13.0,
+        "seed_epochs": 6000,
+    }
     for config in configs:
         cell = Cell.from_config(config)
         for mask in range(5):

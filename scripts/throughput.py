@@ -2,7 +2,7 @@
 
     python scripts/throughput.py [KEY=VALUE ...]
 
-Runs the same sweep (built-in graph, or the words you give, such as data=cora) on each, one after the other, into scratch
+Runs the same sweep (built-in graph, or the words you give, such as data=cora) on each in turn, into scratch
 folders, and checks that all three recorded the same accuracies. Start-up counts: it is what a person waits for.
 """
 
@@ -16,14 +16,28 @@ from pathlib import Path
 
 from pagnn_bench.store import Store
 
-SWEEP = ["run", "-m", "method=zero,pagnn_m,pagnn_n,mf", "rate=0.3,0.7", "masks=1", "seeds=20", "data=synthetic"]
+SWEEP = [
+    "run",
+    "-m",
+    "method=zero,pagnn_m,pagnn_n,mf",
+    "rate=0.3,0.7",
+    "masks=1",
+    "seeds=20",
+    "data=synthetic",
+]
 PORT = 26479
 RAY = [str(Path(sys.executable).with_name("ray"))]
 
 
 def main() -> int:
     words = [*SWEEP, *sys.argv[1:]]
-    head = ["--head", "--node-ip-address=127.0.0.1", f"--port={PORT}", "--num-cpus=2", "--disable-usage-stats"]
+    head = [
+        "--head",
+        "--node-ip-address=127.0.0.1",
+        f"--port={PORT}",
+        "--num-cpus=2",
+        "--disable-usage-stats",
+    ]
     ways = {
         "one process": [],
         "n_jobs=2": ["n_jobs=2"],
