@@ -46,6 +46,8 @@ def run(configs: Sequence[Mapping[str, Any]]) -> int:
         guess = _estimate(plan, store) if len(requests) > 1 else ""
         print(f"{head} {wanted - todo} done already, {todo} to train{guess}.", flush=True)
         code = _train(plan, requests, store, settings)
+        if settings.backend["name"] == "slurm":
+            return code  # nothing to tell yet
     else:
         print(f"{head} all done already, nothing to train (force=true trains again).")
     for request in requests:

@@ -92,11 +92,13 @@ class Run:
         wanted: the cells that it asked for, with their trials as (mask, seed).
         left: trials that it still has to train.
         alive: whether it is running now.
+        jobs: the jobs of a batch system that were asked to train instead.
     """
 
     wanted: list[tuple[Cell, set[tuple[int, int]]]]
     left: int
     alive: bool
+    jobs: list[str]
 
 
 def read_runs(results_dir: Path) -> list[Run]:
@@ -114,7 +116,7 @@ def read_runs(results_dir: Path) -> list[Run]:
             for item in body["wanted"]
         ]
         alive = body["state"] == "running" and _age(folder / name) < ALIVE_SECONDS
-        runs.append(Run(wanted, body["to_train"] - body["trained"], alive))
+        runs.append(Run(wanted, body["to_train"] - body["trained"], alive, body.get("jobs", [])))
     return runs
 
 

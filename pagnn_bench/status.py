@@ -38,12 +38,14 @@ class Status:
         cells: every cell that has results or that a command asked for.
         running: trials that running commands still have to train.
         per_minute: recent speed, None if nothing can be said.
+        jobs: jobs of a batch system whose commands want trials that are not there yet.
     """
 
     cells: list[CellStatus]
     running: int
     commands: int
     per_minute: float | None
+    jobs: list[str]
 
 
 def read_status(results_dir: Path) -> Status:
@@ -58,11 +60,13 @@ def read_status(results_dir: Path) -> Status:
             wanted.setdefault(cell.id, set()).update(asked)
     trials = {key: store.load(cell) for key, cell in cells.items()}
     alive = [run for run in runs if run.alive]
+    waiting = [run for run in runs if any(asked - trials[cell.id].keys() for cell, asked in run.wanted)]
     return Status(
         cells=[_cell_status(store, cells[key], trials[key], wanted.get(key, set())) for key in sorted(cells)],
         running=sum(run.left for run in alive),
         commands=len(alive),
         per_minute=_speed([trial for each in trials.values() for trial in each.values()]),
+        jobs=[job for run in waiting for job in run.jobs],
     )
 
 
@@ -127,12 +131,20 @@ def render(status: Status) -> str:
     total = f"{count(len(status.cells), 'cell')}: {count(done, 'trial')} done, {failed} failed, {todo} to do"
     if status.commands:
         total += f"; {count(status.commands, 'command')} running with {count(status.running, 'trial')} left"
-        if status.per_minute:
-            left = duration(60 * status.running / status.per_minute)
-            total += f", {status.per_minute:.0f} trials per minute, about {left} to go"
+        total += _speed_and_end(status.per_minute, status.running)
+    elif status.jobs:
+        which = " to ".join(dict.fromkeys((status.jobs[0], status.jobs[-1])))
+        total += f"; jobs {which} were submitted (squeue shows what became of them)"
+        total += _speed_and_end(status.per_minute, todo)
     elif todo or failed:
         total += "; no command is running (start the same one again to go on)"
     return "\n".join([*lines, f"{total}."])
+
+
+def _speed_and_end(per_minute: float | None, left: int) -> str:
+    if not per_minute:
+        return ""
+    return f", {per_minute:.0f} trials per minute, about {duration(60 * left / per_minute)} to go"
 
 
 def status_command(arguments: list[str]) -> int:

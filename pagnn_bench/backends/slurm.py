@@ -11,6 +11,7 @@ from typing import Any
 
 from pagnn_bench.backends.extras import need
 from pagnn_bench.backends.work import perform
+from pagnn_bench.errors import RequestError
 from pagnn_bench.plan import Batch, Settings
 from pagnn_bench.store import Store
 
@@ -49,8 +50,15 @@ def submit(batches: Sequence[Batch], settings: Settings) -> list[str]:
     # An array has a largest size (Slurm's MaxArraySize), so a long plan becomes several.
     for first in range(0, len(jobs), options["array_size"]):
         array = jobs[first : first + options["array_size"]]
-        executor = make_executor(submitit, settings)
-        submitted = executor.map_array(work_off, array, [settings] * len(array))
+        try:
+            executor = make_executor(submitit, settings)
+            submitted = executor.map_array(work_off, array, [settings] * len(array))
+        except (
+            RuntimeError,
+            submitit.core.utils.FailedJobError,
+        ) as error:  # no Slurm here, or it refuses the options
+            reason = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
+            raise RequestError(f"backend=slurm: nothing was submitted ({reason}).") from error
         identifiers += [job.job_id for job in submitted]
     return identifiers
 

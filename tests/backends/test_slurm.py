@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
+import subprocess
 import time
 
 import pytest
 
 from pagnn_bench.backends import slurm
 from pagnn_bench.backends.work import Outcome
+from pagnn_bench.errors import RequestError
 from pagnn_bench.plan import Batch
 from pagnn_bench.store import Store
 from tests.backends.common import SWEEP, accuracies, pagnn_bench
@@ -87,3 +90,39 @@ def test_submit_and_return_with_the_local_executor(undisturbed, tmp_path):
     assert accuracies(tmp_path / "results") == undisturbed
     status = pagnn_bench("status", cwd=tmp_path)
     assert "12 trials done, 0 failed, 0 to do" in status.stdout
+
+
+def test_a_refusal_is_one_sentence(tmp_path, monkeypatch):
+    class Refusing:
+        def map_array(self, *arguments):
+            raise submitit.core.utils.FailedJobError(
+                "sbatch: error: no such partition\nsbatch: error: failed"
+            )
+
+    monkeypatch.setattr(slurm, "make_executor", lambda *arguments: Refusing())
+    settings = dataclasses.replace(SETTINGS, results_dir=str(tmp_path), backend=OPTIONS)
+    with pytest.raises(
+        RequestError, match=r"nothing was submitted \(sbatch: error: no such partition; sbatch"
+    ):
+        slurm.submit([Batch(CELL, 0, [0], 0)], settings)
+
+
+def sinfo() -> bool:
+    if shutil.which("sinfo") is None:
+        return False
+    return subprocess.run(["sinfo"], capture_output=True, timeout=30).returncode == 0
+
+
+@pytest.mark.skipif(
+    not sinfo(), reason="no Slurm controller answers here (scripts/one_node_slurm.sh starts one)"
+)
+def test_a_real_controller(undisturbed, tmp_path):
+    options = ["backend.cpus=1", "backend.memory_gb=2", "backend.minutes=5", "backend.batches_per_job=3"]
+    done = pagnn_bench("run", *SWEEP, "backend=slurm", *options, cwd=tmp_path)
+    assert "Submitted" in done.stdout
+    assert "were submitted" in pagnn_bench("status", cwd=tmp_path).stdout
+    deadline = time.monotonic() + 300
+    while accuracies(tmp_path / "results") != undisturbed and time.monotonic() < deadline:
+        time.sleep(2)
+    assert accuracies(tmp_path / "results") == undisturbed
+    assert "were submitted" not in pagnn_bench("status", cwd=tmp_path).stdout
