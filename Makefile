@@ -7,7 +7,7 @@ BIN := .venv/bin
 STAMP := .venv/installed-$(EXTRAS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tables report test lint types format clean
+.PHONY: help setup demo tables report docs test lint types format clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -32,6 +32,9 @@ tables: setup  ## the paper's tables from the results in results/
 
 report: setup  ## one page that shows and explains the results in results/
 	$(BIN)/pagnn-bench report
+
+docs: setup  ## the measured parts of README and docs/ from the results in results/
+	$(BIN)/python scripts/write_docs.py
 
 test: lint types  ## everything that is checked before a change is accepted
 	$(BIN)/pytest

@@ -1,0 +1,250 @@
+"""Write the measured parts of the documents from results/, so that text and numbers cannot drift apart.
+
+    python scripts/write_docs.py           # write them anew
+    python scripts/write_docs.py --check   # exit code 1 and the names of what differs
+
+A part stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``; everything else is written by hand.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+from pagnn_bench.claims import check_claims
+from pagnn_bench.paper import DATASETS, METHODS, RATES, TABLES
+from pagnn_bench.report.content import verdict_sentences
+from pagnn_bench.store import Store
+from pagnn_bench.summary import count, duration
+from pagnn_bench.tables.layout import accuracy_table, timing_table
+from pagnn_bench.tables.render import to_markdown
+from pagnn_bench.tables.results import LABELS, Result, Results, load_results
+from pagnn_bench.tables.timing import measure, timing_protocol
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = ("README.md", "docs/protocol.md", "docs/reproduction.md")
+MARKED = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+GRID = "grid"  # the protocol's name in experiment=protocol_grid
+CONTROLS = ("zero", "fp", "pcfi", "mask_concat", "full")
+
+
+def main(arguments: list[str]) -> int:
+    if arguments not in ([], ["--check"]):
+        print(__doc__, file=sys.stderr)
+        return 2
+    results = load_results(Store(ROOT / "results"))
+    stale = []
+    for name in DOCUMENTS:
+        path = ROOT / name
+        old = path.read_text(encoding="utf-8")
+        new = MARKED.sub(lambda found: f"{found[1]}\n{PARTS[found[2]](results).strip()}\n\n{found[3]}", old)
+        if new != old:
+            stale.append(name)
+            if not arguments:
+                path.write_text(new, encoding="utf-8")
+    if stale:
+        print(f"{'stale, run scripts/write_docs.py' if arguments else 'written'}: {', '.join(stale)}")
+    return int(bool(arguments and stale))
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+# ---- docs/protocol.md
+
+
+def grid(results: Results) -> str:
+    """Mean validation accuracy of the grid, a table per feature normalisation."""
+    found: dict[tuple[str, str, str, float], dict[float, list[float]]] = defaultdict(dict)
+    for result in results.all:
+        if result.cell is None or result.cell.protocol["name"] != GRID:
+            continue
+        protocol, cell = result.cell.protocol, result.cell
+        place = (protocol["feature_norm"], cell.data["name"], cell.missing["name"], cell.rate)
+        accuracies = [100 * trial.record["val_acc"] for trial in result.trials if trial.ok]
+        found[place][protocol["weight_decay"]] = accuracies
+    decays = sorted({decay for line in found.values() for decay in line})
+    texts = []
+    for norm, title in {"none": "Raw features", "row": "Rows normalised (observed entries only)"}.items():
+        rows = []
+        for data, label in DATASETS.items():
+            places = sorted(place for place in found if place[:2] == (norm, data))
+            for place in places:
+                seeds = max(len(values) for values in found[place].values())
+                name = f"{label}, {LABELS[place[2]]}, rate {place[3]:g} ({count(seeds, 'seed')})"
+                rows.append([name, *_validation(found[place], decays)])
+            if len(places) > 1:
+                shared = set.intersection(*(set(found[place]) for place in places))
+                means = {
+                    decay: statistics.fmean(statistics.fmean(found[place][decay]) for place in places)
+                    for decay in shared
+                }
+                best = max(means, key=lambda decay: means[decay])
+                texts_of = [_strong(f"{means[d]:.2f}", d == best) if d in means else "" for d in decays]
+                rows.append([f"**{label}, mean of these**", *texts_of])
+        texts.append(f"{title}:\n\n" + _table(["weight decay", *(f"{decay:g}" for decay in decays)], rows))
+    return "\n\n".join(texts)
+
+
+def _validation(line: dict[float, list[float]], decays: list[float]) -> list[str]:
+    means = {decay: statistics.fmean(values) for decay, values in line.items()}
+    best = max(means, key=lambda decay: means[decay])
+    texts = []
+    for decay in decays:
+        if decay not in means:
+            texts.append("")
+            continue
+        error = statistics.stdev(line[decay]) / len(line[decay]) ** 0.5 if len(line[decay]) > 1 else 0.0
+        texts.append(f"{_strong(f'{means[decay]:.2f}', decay == best)} ±{error:.2f}")
+    return texts
+
+
+def _strong(text: str, really: bool) -> str:
+    return f"**{text}**" if really else text
+
+
+# ---- docs/reproduction.md
+
+
+def _accuracy(number: str) -> Callable[[Results], str]:
+    def part(results: Results) -> str:
+        table = accuracy_table(results.under("paper"), TABLES[number], compare=True)
+        return to_markdown(table).partition("\n\n")[2] if table.parts else "Nothing run yet."
+
+    return part
+
+
+def verdicts(results: Results) -> str:
+    """How many entries agree, by missing type, dataset and method; how many trials and how much time."""
+    under = results.under("paper")
+    counted = [result for result in under if result.paper is not None and result.is_default]
+    rows = []
+    for missing in TABLES.values():
+        for data in DATASETS:
+            here = [r for r in counted if (r.key.missing, r.key.data) == (missing, data)]
+            run = [result for result in here if result.verdict is not None]
+            agree = [result for result in run if result.verdict != "differs"]
+            close = [result for result in run if abs(result.difference or 0) <= 1]
+            mean = f"{statistics.fmean(r.difference or 0 for r in run):+.2f}" if run else ""
+            rows.append(
+                [
+                    LABELS[missing],
+                    DATASETS[data],
+                    *map(str, (len(here), len(run), len(agree), len(close))),
+                    mean,
+                ]
+            )
+    head = ["", "dataset", "entries", "run", "agree", "within one point", "mean difference"]
+    sentences = verdict_sentences(under, check_claims(under, _timings(results)), "paper")
+    return "\n".join([*sentences, "", _table(head, rows)])
+
+
+def claims(results: Results) -> str:
+    """Every claim under every protocol that was run for it."""
+    texts = []
+    names = [name for name in ("paper", "tuned") if name in results.protocols]
+    for name in names:
+        texts.append(f"### Under `protocol={name}`")
+        for claim in check_claims(results.under(name), _timings(results)):
+            texts.append(f"**{claim.text}** {claim.verdict.capitalize()}. {claim.summary}")
+            texts.append(
+                _table(
+                    ["comparison", "verdict", "ours", "the paper's numbers"],
+                    [[part.what, part.verdict, part.evidence, part.paper] for part in claim.parts],
+                )
+            )
+    return "\n\n".join(texts)
+
+
+def timing(results: Results) -> str:
+    """Time per epoch."""
+    return to_markdown(timing_table(_timings(results), timing_protocol(results))).partition("\n\n")[2]
+
+
+def not_run(results: Results) -> str:
+    """What is empty, and what has fewer trials than the paper names."""
+    have = {
+        (r.key.missing, r.key.data, r.key.method, r.key.rate): r.summary
+        for r in results.under("paper")
+        if r.trials
+    }
+    lines = []
+    for missing in TABLES.values():
+        for data, label in DATASETS.items():
+            methods = [name for name in (*METHODS, *CONTROLS) if (name, missing) != ("sat", "type2")]
+            empty = {
+                method: [rate for rate in RATES if (missing, data, method, rate) not in have]
+                for method in methods
+            }
+            texts = [_some(method, rates) for method, rates in empty.items() if rates]
+            lines.append([LABELS[missing], label, ", ".join(texts) or "none"])
+    counts = sorted((f"{s.masks} x {s.trials / s.masks:g}" for s in have.values()), key=str)
+    sizes = ", ".join(f"{size} ({counts.count(size)})" for size in dict.fromkeys(counts))
+    return (
+        _table(["", "dataset", "empty cells"], lines)
+        + f"\n\nMasks x seeds behind the cells that were run (number of cells): {sizes}."
+    )
+
+
+def _some(method: str, rates: list[float]) -> str:
+    return (
+        f"`{method}`" if len(rates) == len(RATES) else f"`{method}` at {', '.join(f'{r:g}' for r in rates)}"
+    )
+
+
+def _timings(results: Results) -> list:
+    timed = timing_protocol(results)
+    return measure(results.under(timed)) if timed else []
+
+
+# ---- README.md
+
+
+def headline(results: Results) -> str:
+    """Ours and, in brackets, the paper's."""
+    found = {
+        (r.key.missing, r.key.data, r.key.method, r.key.rate): r
+        for r in results.under("paper")
+        if r.mean is not None
+    }
+    rows = []
+    for data in DATASETS:
+        for method in ("mf", "pagnn_m", "pagnn_n"):
+            line = [found.get(("type1", data, method, rate)) for rate in RATES]
+            if any(line):
+                rows.append([DATASETS[data], METHODS[method], *map(_ours_and_theirs, line)])
+    trials = [trial for result in found.values() for trial in result.trials]
+    batches = {trial.batch.path: trial.batch for trial in trials}
+    seconds = sum(batch.facts.get("total_seconds", 0.0) for batch in batches.values())
+    head = ["type 1", "method", *(f"{rate:g}" for rate in RATES)]
+    return (
+        _table(head, rows)
+        + f"\n\nBehind the two tables stand {count(len(found), 'cell')} with {count(len(trials), 'trial')}, "
+        + f"{duration(seconds)} of training on one CPU core each."
+    )
+
+
+def _ours_and_theirs(result: Result | None) -> str:
+    return "" if result is None else f"{result.mean:.1f} ({result.paper:.1f})"
+
+
+PARTS = {
+    "grid": grid,
+    "table2": _accuracy("2"),
+    "table3": _accuracy("3"),
+    "verdicts": verdicts,
+    "claims": claims,
+    "timing": timing,
+    "not_run": not_run,
+    "headline": headline,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
