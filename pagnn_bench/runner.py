@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,10 +19,11 @@ from pagnn_bench.sealed import StoreError
 from pagnn_bench.store import Store
 from pagnn_bench.summary import count, describe, duration
 from pagnn_bench.tensorboard import ScalarLog
+from pagnn_bench.tuning import all_tries, choose, is_tuned
 
 
-def run(configs: Sequence[Mapping[str, Any]]) -> int:
-    """Run the cells of one command.
+def run(configs: Sequence[dict[str, Any]]) -> int:
+    """Run the cells of one command; those of ``protocol=tuned`` after the search for their settings.
 
     Args:
         configs: resolved configurations, one per combination; a trial that several ask for is trained once.
@@ -31,8 +32,18 @@ def run(configs: Sequence[Mapping[str, Any]]) -> int:
         The exit code: 0; 1 if something failed; 130 if it was interrupted. What is finished is kept in any case.
     """
     settings = Settings.shared_by(configs)
-    requests = collect_requests(configs)
     store = Store(settings.results_dir)
+    if search := all_tries(configs):
+        print("Search on validation data:", end=" ")
+        code = _run(search, store, settings, summary=False)
+        if code or settings.dry_run or settings.backend["name"] == "slurm":
+            return code
+        configs = [choose(config, store) if is_tuned(config) else config for config in configs]
+    return _run(configs, store, settings)
+
+
+def _run(configs: Sequence[dict[str, Any]], store: Store, settings: Settings, summary: bool = True) -> int:
+    requests = collect_requests(configs)
     plan = make_plan(requests, store, settings)
     wanted = sum(len(request.trials) for request in requests)
     todo = sum(len(batch.seeds) for batch in plan)
@@ -50,13 +61,19 @@ def run(configs: Sequence[Mapping[str, Any]]) -> int:
             return code  # nothing to tell yet
     else:
         print(f"{head} all done already, nothing to train (force=true trains again).")
+    if summary or code:
+        _tell(requests, store)
+    return code
+
+
+def _tell(requests: Sequence[Request], store: Store) -> None:
+    """What came out, cell by cell, and where it is."""
     for request in requests:
         trials = [trial for key, trial in store.load(request.cell).items() if key in request.trials]
         print(*describe(request.cell, trials), *_failures(request, store), sep="\n")
     folder = store.folder(requests[0].cell) if len(requests) == 1 else store.cells_dir
     # Trials that came with a repository have no files of their own, only rows in its tables.
     print(f"Records: {folder if folder.exists() else store.results_dir / 'collected'}")
-    return code
 
 
 def _estimate(plan: Sequence[Batch], store: Store) -> str:

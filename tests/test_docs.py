@@ -28,7 +28,7 @@ def test_a_number_that_drifted_is_noticed_and_put_right(tmp_path):
     shutil.copy(ROOT / "README.md", tmp_path)
     page = tmp_path / "docs/protocol.md"
     whole = page.read_text(encoding="utf-8")
-    page.write_text(whole.replace("±", "±9", 1), encoding="utf-8")
+    page.write_text(whole.replace("±0.", "±9.", 1), encoding="utf-8")
     done = write_docs(tmp_path, "--check")
     assert (done.returncode, "docs/protocol.md" in done.stdout) == (1, True)
     assert write_docs(tmp_path).returncode == 0

@@ -138,9 +138,10 @@ def _standing(claims: Sequence[Claim]) -> str:
 
 
 def _protocols(results: Results, protocol: str) -> list[tuple[str, str]]:
-    """Name and size of every other protocol under which something was run."""
-    cells = Counter(result.key.protocol for result in results.all)
-    return [(name, count(cells[name], "cell")) for name in results.protocols if name != protocol]
+    """Name and size of every other protocol under which something was run; its settings are counted together."""
+    cells = Counter(result.key.protocol for result in results.all if result.key.protocol != protocol)
+    sizes = {family: sum(cells[name] for name in names) for family, names in results.families.items()}
+    return [(family, count(size, "cell")) for family, size in sizes.items() if size]
 
 
 def _row(result: Result) -> dict[str, Any]:

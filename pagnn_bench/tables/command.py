@@ -53,7 +53,10 @@ def choose_protocol(results: Results, name: str | None) -> str:
     """The protocol to show: the one asked for, or the first there is."""
     have = results.protocols
     if name is not None and name not in have:
-        raise RequestError(f"--protocol {name}: choose one of {', '.join(have) or '(nothing run yet)'}.")
+        # A search has hundreds of settings: they are named only to those who ask for one of them.
+        families = results.families
+        choices = families.get(name.partition("[")[0]) or [names[0] for names in families.values()]
+        raise RequestError(f"--protocol {name}: choose one of {', '.join(choices) or '(nothing run yet)'}.")
     return name or next(iter(have), "paper")
 
 
@@ -193,10 +196,16 @@ def _closing(results: Results, protocol: str, folder: str) -> str:
         lines.append(
             f"Nothing has been run yet: there are no results in {folder}. Try: pagnn-bench run experiment=smoke"
         )
-    for name in results.protocols:
-        if name != protocol:
-            cells = sum(result.key.protocol == name for result in results.all)
-            lines.append(f"Also there: {count(cells, 'cell')} under protocol {name} (--protocol '{name}').")
+    for family, names in results.families.items():
+        others = [name for name in names if name != protocol]
+        cells = sum(result.key.protocol in others for result in results.all)
+        if len(others) == 1:
+            lines.append(
+                f"Also there: {count(cells, 'cell')} under protocol {others[0]} (--protocol '{others[0]}')."
+            )
+        elif others:
+            settings = f"{len(others)} settings of protocol {family} (such as --protocol '{others[-1]}')"
+            lines.append(f"Also there: {count(cells, 'cell')} under {settings}.")
     broken = sum(bool(result.failures) for result in results.all)
     if broken:
         lines.append(f"{count(broken, 'cell')} with failed batches: pagnn-bench report lists them.")

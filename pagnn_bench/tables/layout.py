@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from pagnn_bench.cell import Cell
 from pagnn_bench.paper import DATASETS, METHODS, RATES, TABLES
 from pagnn_bench.summary import count
 from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, Result, in_order
@@ -206,9 +207,14 @@ def describe_protocol(results: Sequence[Result]) -> list[str]:
         "patience": "patience {}",
         "max_epochs": "at most {} epochs",
     }.items():
-        texts.append(words.format(_each({name: cell.protocol.get(key) for name, cell in cells.items()})))
+        texts.append(words.format(_each({name: _setting(cell, key) for name, cell in cells.items()})))
     splits = {name: cell.data.get("split") for name, cell in cells.items()}
     return [f"Training: {', '.join(texts)}.", f"Split: {_each(splits)}."]
+
+
+def _setting(cell: Cell, key: str) -> object:
+    chosen = (cell.protocol.get("tuning") or {}).get("chosen", {})
+    return "chosen per cell" if f"protocol.{key}" in chosen else cell.protocol.get(key)
 
 
 def _each(values: dict[str, object]) -> str:

@@ -126,6 +126,14 @@ class Results:
         names = [result.key.protocol for result in self.all]
         return sorted(set(names), key=lambda name: (name != MAIN_PROTOCOL, -names.count(name), name))
 
+    @property
+    def families(self) -> dict[str, list[str]]:
+        """The protocols by their plain names: ``grid`` → ``grid``, ``grid[weight_decay=0.05]`` and so on."""
+        found: dict[str, list[str]] = {}
+        for name in self.protocols:
+            found.setdefault(name.partition("[")[0], []).append(name)
+        return found
+
     def under(self, protocol: str) -> list[Result]:
         """The cells under one protocol, and as results without trials the paper's entries that were not run."""
         run = [result for result in self.all if result.key.protocol == protocol]

@@ -39,11 +39,18 @@ def find_variants(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
         for same in namesakes.values():
             usual = _most_common(_settings(getattr(cell, group)) for cell in same)
             for cell in same:
-                default = _defaults(cell, group)
-                found[cell.hash][group] = _difference(
-                    _settings(getattr(cell, group)), usual if default is None else default
-                )
+                default = _defaults(cell, group) or usual
+                settings = _settings(getattr(cell, group))
+                found[cell.hash][group] = _difference(settings, {**default, **_chosen(cell, group, settings)})
     return dict(found)
+
+
+def _chosen(cell: Cell, group: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that ``protocol=tuned`` chose for a cell: under this protocol they are what they should be."""
+    chosen = [name for name in settings if name.startswith("tuning.chosen.")] if group == "protocol" else []
+    of_group = (cell.protocol.get("tuning") or {}).get("chosen", {})
+    chosen += [name for name in settings if f"{group}.{name}" in of_group]
+    return {name: settings[name] for name in chosen}
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
