@@ -1,0 +1,13 @@
+"""``pagnn-bench bench``: how fast this package is, beside a plain torch_geometric loop, in one run on one machine.
+
+command.py            the command line
+reference*.py         the plain loop and its models, as a user would write them
+contenders.py         who is measured: ours and the reference on the same graph, mask and protocol
+measure.py            round after round over all contenders of a place
+child.py              peak memory, and growth, in processes of their own
+growth.py             cost against nodes, edges, features, hidden units and seeds
+extrapolate.py        the time of whole experiments from measured cells
+document.py           the JSON document that all of them end in
+speed.py targets.py   ratios, and what they are to reach
+layout*.py figure.py page.py   from a document to a table, a figure, a page; need no torch
+"""

@@ -1,0 +1,109 @@
+"""Measurements that need a process of their own: peak memory only ever grows, so one process gives one number.
+
+``python -m pagnn_bench.bench.child`` reads a task as JSON and answers with JSON in its last line.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pagnn_bench.cell import Cell
+
+MEMORY_EPOCHS = 3  # the peak is reached in the first; buffers that stay are there in the second
+
+
+class ChildError(RuntimeError):
+    """A child broke off; the message is the last line that it said."""
+
+
+def memory_task(cell: Cell, side: str, seeds: int, material: str | None, **common: Any) -> dict[str, Any]:
+    """Peak memory of one contender; ``material`` is a file with what the reference takes over."""
+    return {
+        "kind": "memory",
+        "cell": asdict(cell),
+        "side": side,
+        "seeds": seeds,
+        "material": material,
+        **common,
+    }
+
+
+def growth_task(cell: Cell, seeds: int, epochs: int, **common: Any) -> dict[str, Any]:
+    """Time and peak memory of our training."""
+    return {"kind": "growth", "cell": asdict(cell), "seeds": seeds, "epochs": epochs, **common}
+
+
+def run_child(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Let a new process do a task; its answer.
+
+    Raises:
+        ChildError: it failed, or was killed (by the system, when memory runs out).
+    """
+    command = [sys.executable, "-m", "pagnn_bench.bench.child"]
+    answer = subprocess.run(command, input=json.dumps(task), capture_output=True, text=True)
+    if answer.returncode < 0:
+        raise ChildError(f"was killed by signal {-answer.returncode}; too little memory?")
+    if answer.returncode:
+        raise ChildError((answer.stderr.strip().splitlines() or ["failed"])[-1])
+    return json.loads(answer.stdout.splitlines()[-1])
+
+
+def peak_mb() -> float:
+    """Peak resident memory of this process in MB."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+        # Not ru_maxrss: on Linux a new process inherits that of the one that started it.
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        import resource  # not on Windows
+
+        unit = 2**20 if sys.platform == "darwin" else 2**10
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def main() -> None:
+    """Do the task on stdin."""
+    task = json.load(sys.stdin)
+    print(json.dumps(_measure(task)))
+
+
+def _measure(task: Mapping[str, Any]) -> dict[str, Any]:
+    import torch
+
+    from pagnn_bench.bench.contenders import make_ground, ours, prepare, reference
+    from pagnn_bench.bench.measure import choose_epochs
+    from pagnn_bench.bench.speed import OURS
+    from pagnn_bench.execute import graph_of, pick_device
+
+    if task["threads"] is not None:
+        torch.set_num_threads(task["threads"])
+    cell, cache = Cell(**task["cell"]), task.get("cache")
+    graph_of(cell)
+    base = peak_mb()
+    ground = make_ground(cell, pick_device(task["device"]), Path(cache) if cache else None)
+    answer: dict[str, Any] = {"base_mb": round(base, 1)}
+    if task["kind"] == "growth":
+        prepared, seconds = prepare(ground)
+        contender = ours(ground, prepared, task["seeds"])
+        epochs = choose_epochs(contender, task["seeds"], task["epochs"])
+        sample = contender(epochs)
+        answer |= {"prepare_seconds": seconds, "epochs": epochs}
+        answer |= {"train_ms": sample.train_ms, "eval_ms": sample.eval_ms}
+    elif task["side"] == OURS:
+        ours(ground, prepare(ground)[0], task["seeds"])(MEMORY_EPOCHS)
+    else:
+        import numpy as np
+
+        material = dict(np.load(task["material"]))
+        reference(ground, material, task["side"])(MEMORY_EPOCHS)
+    return answer | {"peak_mb": round(peak_mb(), 1)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""Documents as tables; how a table is written down is for :mod:`pagnn_bench.tables.render`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pagnn_bench.bench.document import Document
+from pagnn_bench.bench.layout_growth import growth_table
+from pagnn_bench.bench.layout_plan import plan_table
+from pagnn_bench.bench.machine import describe_machine
+from pagnn_bench.bench.speed import (
+    CSR,
+    OURS,
+    PLAIN,
+    Row,
+    place_of,
+    ratio,
+    ratio_range,
+    reference_of,
+    rows_of,
+    verdict,
+)
+from pagnn_bench.bench.targets import MEMORY_MB, MET, NOT_MET
+from pagnn_bench.summary import count
+from pagnn_bench.tables.layout import Part, Table, Value
+
+WHO = {PLAIN: "plain loop", CSR: "plain loop, CSR"}
+
+
+def make_table(document: Document) -> Table:
+    """The table of any document."""
+    return {"speed": speed_table, "growth": growth_table, "plan": plan_table}[document["kind"]](document)
+
+
+def speed_table(document: Document) -> Table:
+    """Milliseconds per seed-epoch, ratios to the plain loop, targets and memory; one part a place."""
+    rows, labels = rows_of(document), {place["data"]: place["label"] for place in document["places"]}
+    places = list(dict.fromkeys(map(place_of, rows)))
+    parts = [_speed_part([row for row in rows if place_of(row) == place], labels) for place in places]
+    settings = document["settings"]
+    caption = [
+        "ms: one epoch of one seed, train step and evaluation, median over "
+        f"{count(settings['repeats'], 'round')} over all contenders in turn, with quartiles; preparation excluded.",
+        "Times plain: seed-epochs per second over those of the plain torch_geometric loop (smallest and largest ratio "
+        "of a single round beside it); times CSR: over the same loop with a sparse adjacency in place of an edge list.",
+        "Peak: resident memory of a process of its own; extra: beyond its imports and data.",
+        *_memory_limits(rows, labels),
+        describe_machine(document["machine"]),
+    ]
+    return Table("speed", "Speed", caption, parts)
+
+
+def _speed_part(rows: Sequence[Row], labels: dict[str, str]) -> Part:
+    data, missing, rate = place_of(rows[0])
+    title = f"{labels.get(data, data)}, {missing}, rate {rate:g}"
+    header = [title, "", "ms", "times plain", "times CSR", "target", "", "prepare s", "peak MB", "extra MB"]
+    body: list[list[Value]] = []
+    rules, last = set(), ""
+    for row in rows:
+        if last and row.method != last:
+            rules.add(len(body))
+        name = Value(row.label if row.method != last else "")
+        last = row.method
+        body.append([name, *_speed_values(row, rows)])
+    return Part([], header, body, stub=2, rules=frozenset(rules))
+
+
+def _speed_values(row: Row, rows: Sequence[Row]) -> list[Value]:
+    low, high = row.quartiles
+    ms = Value(f"{row.ms:.3g}", f"{low:.3g}–{high:.3g}" if len(row.repeats) > 1 else "")
+    memory = [_number(row.prepare_seconds, ".2g"), _number(row.peak_mb, ".0f"), _number(row.extra_mb, ".0f")]
+    if row.side != OURS:
+        return [Value(WHO[row.side]), ms, *[Value()] * 4, *memory]
+    plain, csr = reference_of(row, rows, PLAIN), reference_of(row, rows, CSR)
+    judged = verdict(row, plain)
+    target = Value(f"≥ {judged[0].ratio:g}") if judged else Value()
+    met = Value(
+        (MET if judged[1] else NOT_MET) if judged else "", verdict=MET if judged and judged[1] else ""
+    )
+    return [Value(count(row.seeds, "seed")), ms, _ratio(row, plain), _ratio(row, csr), target, met, *memory]
+
+
+def _ratio(row: Row, reference: Row | None) -> Value:
+    if reference is None:
+        return Value()
+    low, high = ratio_range(row, reference)
+    text = f"{ratio(row, reference):.3g}"
+    return Value(text, f"{low:.3g}–{high:.3g}" if len(row.repeats) > 1 else "")
+
+
+def _number(value: float | None, form: str) -> Value:
+    return Value() if value is None else Value(format(value, form))
+
+
+def _memory_limits(rows: Sequence[Row], labels: dict[str, str]) -> list[str]:
+    """Whether all of ours keep to the limit of a dataset that has one."""
+    lines = []
+    for data, limit in MEMORY_MB.items():
+        peaks = [row.peak_mb for row in rows if row.side == OURS and row.data == data and row.peak_mb]
+        if peaks:
+            met = MET if max(peaks) <= limit else NOT_MET
+            lines.append(
+                f"{labels.get(data, data)}: largest peak of ours {max(peaks):.0f} MB, at most {limit:.0f}: {met}."
+            )
+    return lines

@@ -1,0 +1,75 @@
+"""What a time means depends on the machine: its facts, without host name, user name or path."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from pagnn_bench.provenance import collect_provenance
+from pagnn_bench.summary import count
+
+
+def machine_facts(threads: int, device: str) -> dict[str, Any]:
+    """CPU, cores, memory and load at this moment, and all that a record of a trial says about the software."""
+    facts = {"threads": threads, "device": device}
+    return {
+        "cpu": cpu_model(),
+        "usable_cores": usable_cores(),
+        "memory_gb": memory_gb(),
+        "load": _load(),
+        **collect_provenance(**facts),
+    }
+
+
+def describe_machine(machine: dict[str, Any]) -> str:
+    """One sentence: where and with what it was measured."""
+    git, packages = machine.get("git") or {}, machine.get("packages", {})
+    parts = [
+        machine["cpu"],
+        count(machine["usable_cores"], "core"),
+        *([count(machine["threads"], "thread")] if machine.get("threads") else []),
+        *([f"{machine['memory_gb']:g} GB"] if machine.get("memory_gb") else []),
+        *(f"{name} {packages[name]}" for name in ("torch", "torch_geometric") if packages.get(name)),
+        *(
+            [f"commit {git['commit'][:10]}{' and changes' if git['dirty'] else ''}"]
+            if git.get("commit")
+            else []
+        ),
+        *([machine["time"][:10]] if machine.get("time") else []),
+    ]
+    return f"Measured on: {', '.join(parts)}."
+
+
+def cpu_model() -> str:
+    """The name of the processor, as the kernel tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:  # not Linux
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on: fewer than the machine has, where a batch system says so."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def memory_gb() -> float | None:
+    """Physical memory."""
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def _load() -> float | None:
+    """Processes that ran in the last minute: above 0.5 before a measurement, the machine was not quiet."""
+    try:
+        return round(os.getloadavg()[0], 2)
+    except (OSError, AttributeError):
+        return None

@@ -1,0 +1,164 @@
+"""Rounds over all contenders of a place, so that whatever else the machine does hits all of them alike."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from pagnn_bench.bench.child import ChildError, memory_task, run_child
+from pagnn_bench.bench.contenders import (
+    Contender,
+    Sample,
+    family_of,
+    make_ground,
+    ours,
+    prepare,
+    reference,
+    reference_forms,
+    reference_material,
+)
+from pagnn_bench.bench.speed import OURS, Row
+from pagnn_bench.cell import Cell
+from pagnn_bench.execute import graph_of
+
+# A contender trains for about this long in a round: long enough for the clock, short enough for many rounds.
+SLICE_SECONDS = 1.0
+LEAST_EPOCHS = 3
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure.
+
+    Attributes:
+        seeds: numbers of stacked seeds.
+        epochs: of a contender in a round, at the most.
+        repeats: rounds.
+        threads: CPU threads, None for torch's choice.
+        device: where to train.
+        memory: whether to measure peak memory, in a process for each contender.
+        forms: which forms of the reference to measure.
+        cache: folder of learned imputations, None for one that is thrown away.
+    """
+
+    seeds: Sequence[int]
+    epochs: int
+    repeats: int
+    threads: int | None
+    device: torch.device
+    memory: bool
+    forms: Sequence[str]
+    cache: Path | None = None
+
+
+@dataclass
+class _Entry:
+    """A contender and what is known of it so far."""
+
+    row: Row
+    cell: Cell
+    run: Contender
+    material: str | None
+    samples: list[Sample] = field(default_factory=list)
+
+
+def choose_epochs(contender: Contender, seeds: int, most: int) -> int:
+    """Warm a contender up; how many of its epochs fill a slice of time, at the most ``most``."""
+    contender(1)  # builds what stays from one training to the next
+    sample = contender(min(2, most))
+    seconds = seeds * (sample.train_ms + sample.eval_ms) / 1000
+    return max(min(LEAST_EPOCHS, most), min(most, int(SLICE_SECONDS / seconds)))
+
+
+def measure_place(cells: Sequence[Cell], settings: Settings, say: Callable[[str], None]) -> list[Row]:
+    """Measure all methods of one place (data, missing type and rate).
+
+    Only contenders of the same place are compared, so one place is finished, and its memory freed, before the next.
+
+    Args:
+        cells: one per method.
+        settings: how.
+        say: tells a person how far it is.
+    """
+    with tempfile.TemporaryDirectory(prefix="pagnn-bench-") as scratch:
+        cache = settings.cache or Path(scratch)
+        entries = [entry for cell in cells for entry in _enter(cell, settings, cache, Path(scratch), say)]
+        for entry in entries:
+            entry.row = replace(entry.row, epochs=choose_epochs(entry.run, entry.row.seeds, settings.epochs))
+        for number in range(settings.repeats):
+            say(f"round {number + 1} of {settings.repeats}, {len(entries)} contenders")
+            for entry in entries:
+                entry.samples.append(entry.run(entry.row.epochs))
+        if settings.memory:
+            say(f"peak memory, {len(entries)} processes")
+        return [_finished(entry, settings, cache) for entry in entries]
+
+
+def _enter(
+    cell: Cell, settings: Settings, cache: Path, scratch: Path, say: Callable[[str], None]
+) -> Iterator[_Entry]:
+    """The contenders of one method."""
+    say(f"preparing {cell.method['name']}")
+    ground = make_ground(cell, settings.device, cache)
+    prepared, seconds = prepare(ground)
+    row = Row(
+        data=cell.data["name"],
+        missing=cell.missing["name"],
+        rate=cell.rate,
+        method=cell.method["name"],
+        label=str(cell.method.get("label", cell.method["name"])),
+        family=family_of(ground.method),
+        side=OURS,
+        seeds=1,
+        epochs=0,
+        train_ms=[],
+        eval_ms=[],
+    )
+    forms = [form for form in reference_forms(ground.method) if form in settings.forms]
+    if forms:
+        material = reference_material(ground, prepared)
+        path = scratch / f"{cell.hash}.npz"
+        np.savez(path, **material)  # type: ignore[arg-type]
+        for form in forms:
+            yield _Entry(replace(row, side=form), cell, reference(ground, material, form), str(path))
+    for seeds in settings.seeds:
+        own = replace(row, seeds=seeds, prepare_seconds=round(seconds, 3))
+        yield _Entry(own, cell, ours(ground, prepared, seeds), None)
+
+
+def _finished(entry: _Entry, settings: Settings, cache: Path) -> Row:
+    train_ms, eval_ms = ([getattr(s, key) for s in entry.samples] for key in ("train_ms", "eval_ms"))
+    row = replace(entry.row, train_ms=train_ms, eval_ms=eval_ms)
+    if not settings.memory:
+        return row
+    common = {"threads": settings.threads, "device": str(settings.device), "cache": str(cache)}
+    try:
+        answer = run_child(memory_task(entry.cell, row.side, row.seeds, entry.material, **common))
+    except ChildError as error:
+        who = f"{row.method} {row.side} with {row.seeds} seeds"
+        print(f"warning: peak memory of {who} is unknown: {error}", file=sys.stderr)
+        return row
+    return replace(row, base_mb=answer["base_mb"], peak_mb=answer["peak_mb"])
+
+
+def describe_place(cell: Cell) -> dict[str, Any]:
+    """A place and the sizes of its graph."""
+    graph = graph_of(cell)
+    return {
+        "data": cell.data["name"],
+        "label": str(cell.data.get("label", cell.data["name"])),
+        "missing": cell.missing["name"],
+        "rate": cell.rate,
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "features": graph.num_features,
+        "classes": graph.num_classes,
+        "hidden": cell.method.get("hidden"),
+    }

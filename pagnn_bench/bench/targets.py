@@ -1,0 +1,54 @@
+"""What the speed is to reach, as data: ratios of throughput, ours over the plain loop, on two CPU cores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """A ratio for some contenders; None stands for any value.
+
+    Attributes:
+        family: the kind of method: ``pagnn``, ``imputation`` or ``gcnmf``.
+        data, missing: where.
+        seeds: how many are stacked.
+        ratio: seed-epochs per second, ours over the reference, at least.
+        aim: what would be better still.
+    """
+
+    family: str
+    data: str
+    missing: str | None
+    seeds: int
+    ratio: float
+    aim: float | None = None
+
+
+TARGETS = (
+    Target("pagnn", "cora", None, 20, 60, aim=100),
+    Target("pagnn", "citeseer", None, 20, 100),
+    Target("pagnn", "amaphoto", None, 20, 6, aim=10),
+    Target("pagnn", "cora", None, 1, 8),
+    Target("imputation", "cora", None, 20, 20),
+    Target("gcnmf", "cora", "type1", 20, 50),
+    Target("gcnmf", "cora", "type2", 20, 10),
+)
+
+MET, NOT_MET = "met", "not met"
+
+# Peak memory in MB that must not be exceeded: AmaComp for every method, the largest graph of --growth for PaGNN.
+MEMORY_MB = {"amacomp": 4096.0}
+GROWTH_MEMORY_MB = 8192.0
+
+# The Cora block of Tables 2 and 3 (13 rows x 5 rates x 100 trials) in one process.
+PLAN_DATA, PLAN_EXPERIMENTS, PLAN_SECONDS = "cora", ("table2", "table3"), 3600.0
+
+
+def target_of(family: str, data: str, missing: str, seeds: int) -> Target | None:
+    """The target of a contender, None if it has none."""
+    for target in TARGETS:
+        same = (target.family, target.data, target.seeds) == (family, data, seeds)
+        if same and target.missing in (None, missing):
+            return target
+    return None

@@ -1,0 +1,181 @@
+"""The command itself: what it asks for, what it refuses, and a measurement that is over in seconds."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pagnn_bench.bench import growth
+from pagnn_bench.bench.child import ChildError, peak_mb, run_child
+from pagnn_bench.bench.contenders import Sample
+from pagnn_bench.bench.document import load_document
+from pagnn_bench.bench.growth import Size, slope
+from pagnn_bench.bench.measure import choose_epochs
+from pagnn_bench.bench.speed import CSR, OURS, PLAIN, rows_of
+from pagnn_bench.cli import main
+
+QUICK = [
+    "bench",
+    "--data",
+    "synthetic",
+    "--epochs",
+    "3",
+    "--repeats",
+    "2",
+    "--threads",
+    "1",
+    "--device",
+    "cpu",
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_measurement(folder, capsys):
+    words = ["--methods", "pagnn_n,mlp", "--seeds", "2,1", "--no-memory", "-o", "speed.json"]
+    assert main([*QUICK, *words, "--figure", "speed.svg"]) == 0
+    document = load_document(folder / "speed.json")
+    rows = rows_of(document)
+    assert [(row.method, row.side, row.seeds) for row in rows] == [
+        ("pagnn_n", PLAIN, 1),
+        ("pagnn_n", CSR, 1),
+        ("pagnn_n", OURS, 1),
+        ("pagnn_n", OURS, 2),
+        ("mlp", OURS, 1),
+        ("mlp", OURS, 2),
+    ]
+    for row in rows:
+        assert len(row.train_ms) == len(row.eval_ms) == 2
+        assert min(row.repeats) > 0
+        assert row.epochs == 3
+        assert (row.prepare_seconds is None) == (row.side != OURS)
+        assert row.peak_mb is None
+    [place] = document["places"]
+    assert (place["label"], place["nodes"], place["features"]) == ("Synthetic", 1000, 300)
+    machine = document["machine"]
+    assert {"cpu", "usable_cores", "memory_gb", "packages", "git", "time"} <= machine.keys()
+    assert machine["threads"] == 1
+    assert "/" not in json.dumps(document["settings"])  # no place on this machine
+    captured = capsys.readouterr()
+    assert "### Speed" in captured.out
+    assert "round 2 of 2, 6 contenders" in captured.err
+    assert (folder / "speed.svg").exists()
+    assert not list(folder.glob(".*.tmp"))
+
+
+def test_peak_memory_is_that_of_a_process_of_its_own(folder):
+    """This process is larger by all that the other tests have left in it; a child must not inherit that."""
+    words = ["--methods", "mf", "--seeds", "1", "--reference", "plain", "-o", "memory.json"]
+    assert main([*QUICK[:-4], *words, "--threads", "1", "--repeats", "1"]) == 0
+    plain, ours = rows_of(load_document(folder / "memory.json"))
+    for row in (plain, ours):
+        assert row.base_mb is not None
+        assert 50 < row.base_mb < row.peak_mb
+    assert peak_mb() > 50
+
+
+def test_a_child_that_fails_says_why():
+    with pytest.raises(ChildError, match="KeyError: 'threads'"):
+        run_child({"kind": "memory"})
+
+
+def test_a_slow_contender_gets_fewer_epochs():
+    asked = []
+
+    def contender(epochs: int) -> Sample:
+        asked.append(epochs)
+        return Sample(train_ms=40.0, eval_ms=10.0)
+
+    assert choose_epochs(contender, seeds=1, most=100) == 20  # of 50 ms: a slice of a second
+    assert choose_epochs(contender, seeds=20, most=100) == 3
+    assert choose_epochs(contender, seeds=1, most=7) == 7
+    assert choose_epochs(contender, seeds=20, most=2) == 2
+    assert asked[:2] == [1, 2]
+
+
+SENTENCES = {
+    ("--data", "kora"): "--data kora: kora is none of amacomp,",
+    ("--methods", "pagnn_n,"): "--methods pagnn_n,: an empty name is none of ",
+    ("--missing", "type3"): "--missing type3: type3 is none of biased, type1, type2.",
+    ("--seeds", "1,0"): "--seeds 0: give whole numbers of at least 1.",
+    ("--seeds", "x"): "--seeds x: give whole numbers of at least 1.",
+    ("--repeats", "-1"): "--repeats -1: give whole numbers of at least 1.",
+    ("--rate", "1"): "rate=1.0: the missing rate is a number",
+    ("--rate", "half"): "rate=half: the missing rate is a number",
+    ("--reference", "dense"): "--reference dense: dense is none of plain, csr.",
+    ("--growth", "--axes", "time"): "--axes time: time is none of nodes,",
+    ("--growth", "--methods", "mf,zero"): "--growth: measures one method",
+    ("--plan", "table9"): "--plan table9: table9 is none of ",
+    ("--plan", "table2", "--results", "nowhere"): "--results nowhere: there is no such folder.",
+    ("--plan", "table2", "--growth"): "not allowed with argument",
+    ("-o", "nowhere/x.json"): "-o nowhere/x.json: there is no folder nowhere.",
+    ("--figure", "x.gif"): "--figure x.gif: the name ends in one of .svg, .pdf, .png.",
+    ("--page", "none.md"): "--page none.md: cannot be read",
+    ("--device", "tpu"): "device=tpu: choose auto, cpu, cuda",
+    ("--methods", "sat", "--missing", "type2"): "none of them is defined for missing=type2",
+    ("--nothing",): "unrecognized arguments: --nothing",
+}
+
+
+@pytest.mark.parametrize(("words", "sentence"), SENTENCES.items())
+def test_a_wrong_request_is_told_in_one_sentence(words, sentence, capsys, folder):
+    assert main([*QUICK, *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
+def test_the_slope_of_a_power_law_is_its_power(power):
+    values = [10.0, 30.0, 100.0, 1000.0]
+    assert slope(values, [7 * value**power for value in values]) == pytest.approx(power)
+    assert slope([5, 5], [1, 2]) is None
+
+
+def test_the_axes_reach_what_was_asked_for():
+    sizes = [size for points in growth.AXES.values() for size in points]
+    largest = max(sizes, key=lambda size: size.nodes)
+    assert (largest.nodes, largest.edges) == (200_000, 2_000_000)
+    for name, points in growth.AXES.items():
+        values = [getattr(size, name) for size in points]
+        assert values == sorted(set(values))
+
+
+def test_growth(folder, capsys, monkeypatch):
+    monkeypatch.setattr(growth, "AXES", {"nodes": [Size(nodes=300), Size(nodes=600)]})
+    words = ["--growth", "--axes", "nodes", "-o", "growth.json", "--figure", "growth.svg"]
+    assert main([*QUICK, *words, "--repeats", "1"]) == 0
+    points = load_document(folder / "growth.json")["points"]
+    assert [(point["value"], point["nodes"], point["edges"]) for point in points] == [
+        (300, 300, 3000),
+        (600, 600, 6000),
+    ]
+    assert all(len(point[key]) == 1 for point in points for key in growth.MEASURED)
+    assert all(0 < point["base_mb"][0] <= point["peak_mb"][0] for point in points)
+    table = capsys.readouterr().out
+    assert "nodes (1,000 features, 16 hidden, 1 seeds)" in table
+    assert "| slope " in table
+    assert (folder / "growth.svg").exists()
+
+
+def test_a_broken_round_keeps_those_before(folder, capsys, monkeypatch):
+    monkeypatch.setattr(growth, "AXES", {"seeds": [Size(), Size(seeds=2)]})
+    answers = [{"epochs": 3, **dict.fromkeys(growth.MEASURED, value)} for value in (2.0, 4.0)]
+
+    def child(task):
+        if not answers:
+            raise ChildError("was killed by signal 9; too little memory?")
+        return answers.pop(0)
+
+    monkeypatch.setattr(growth, "run_child", child)
+    assert main([*QUICK, "--growth", "-o", "growth.json"]) == 1
+    assert "too little memory" in capsys.readouterr().err
+    points = load_document(folder / "growth.json")["points"]
+    assert [point["train_ms"] for point in points] == [[2.0], [8.0]]  # an epoch of both seeds
