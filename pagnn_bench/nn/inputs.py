@@ -8,6 +8,7 @@ its rows in the neighbourhood of the nodes in question are kept. Three forms, on
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,9 +25,6 @@ DENSE_FROM = 0.3
 
 # Copies of a dense G with dropout are made for as many seeds at once as fit into this many entries (1 GB).
 DROPPED_ENTRIES = 1 << 28
-
-# Evaluation multiplies the same sparse G for every seed; blocks of at most this many stored entries bound the memory.
-EVALUATION_ENTRIES = 1 << 24
 
 
 class Input(Protocol):
@@ -65,26 +63,46 @@ class SparseInput:
     """G as CSR [r, d]; every seed has its own dropout on the stored entries (a dropped zero is a zero)."""
 
     def __init__(self, rows: sp.csr_array, device: torch.device) -> None:
-        rows = sp.csr_array(rows, copy=True)
-        rows.sum_duplicates()
-        # The transpose carries the position of each of its entries in G, so both share one array of values.
+        self._rows = sp.csr_array(rows, copy=True)
+        self._rows.sum_duplicates()
+        self.matrix = csr_tensor(self._rows, device)
+        self.values = self.matrix.values()
+
+    @cached_property
+    def pattern(self) -> BlockPattern:
+        return BlockPattern(self._rows, self.values.device)
+
+    @cached_property
+    def order(self) -> Tensor:
+        """The position in G of each entry of its transpose, so that both share one array of values."""
+        return torch.from_numpy(self._transposed.data.astype(np.int32)).to(self.values.device)
+
+    @cached_property
+    def transpose(self) -> BlockPattern:
+        return BlockPattern(self._transposed, self.values.device)
+
+    @cached_property
+    def _transposed(self) -> sp.csr_array:
+        rows = self._rows
         position = sp.csr_array((np.arange(rows.nnz), rows.indices, rows.indptr), shape=rows.shape)
-        transposed = sp.csr_array(position.T)
-        self.values = torch.from_numpy(rows.data.astype(np.float32)).to(device)
-        self.order = torch.from_numpy(transposed.data.astype(np.int32)).to(device)
-        self.pattern = BlockPattern(rows, device)
-        self.transpose = BlockPattern(transposed, device)
+        return sp.csr_array(position.T)
 
     def __call__(self, weight: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:
-        if streams is not None:
-            members = weight.shape[0]
-            values = self.values.expand(members, -1)
-            if rate > 0:
-                values = values * streams.draw(self.values.numel(), rate).factors()
-            return _BlockProduct.apply(weight, values, self)
-        step = max(1, EVALUATION_ENTRIES // max(1, self.values.numel()))
-        parts = weight.split(step)
-        return torch.cat([_BlockProduct.apply(w, self.values.expand(len(w), -1), self) for w in parts])
+        if (
+            streams is None
+        ):  # nodes to evaluate: they share one G, and no gradient is needed, hence no transpose
+            return _shared_product(self.matrix, weight)
+        values = self.values.expand(len(weight), -1)
+        if rate > 0:
+            values = values * streams.draw(self.values.numel(), rate).factors()
+        return _BlockProduct.apply(weight, values, self)
+
+
+def _shared_product(matrix: Tensor, weight: Tensor) -> Tensor:
+    """One G [r, d] times the weights [S, d, h] of all members, folded into the width: [S, r, h]."""
+    members, depth, width = weight.shape
+    folded = weight.transpose(0, 1).reshape(depth, members * width)
+    return (matrix @ folded).view(-1, members, width).transpose(0, 1)
 
 
 class _DenseProduct(torch.autograd.Function):
@@ -120,9 +138,7 @@ class DenseInput:
 
     def __call__(self, weight: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:
         if streams is None or rate == 0:
-            members, depth, width = weight.shape
-            folded = weight.transpose(0, 1).reshape(depth, members * width)
-            return (self.matrix @ folded).view(-1, members, width).transpose(0, 1)
+            return _shared_product(self.matrix, weight)
         return _DenseProduct.apply(weight, streams.draw(self.matrix.numel(), rate), self)
 
     def blocks(self, members: int) -> list[slice]:

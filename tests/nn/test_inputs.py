@@ -74,8 +74,7 @@ def test_dense_copies_in_blocks_and_over_epochs(matrix, weight, entries, monkeyp
 
 
 @pytest.mark.parametrize("form", ["sparse", "dense"])
-def test_evaluation_has_no_dropout(matrix, weight, form, monkeypatch):
-    monkeypatch.setattr(inputs, "EVALUATION_ENTRIES", 50)  # the stack is cut into pieces
+def test_evaluation_has_no_dropout(matrix, weight, form):
     source = SparseInput(sp.csr_array(matrix), CPU) if form == "sparse" else DenseInput(matrix, CPU)
     torch.testing.assert_close(source(weight, None, 0.5), torch.from_numpy(matrix) @ weight)
 
@@ -83,8 +82,10 @@ def test_evaluation_has_no_dropout(matrix, weight, form, monkeypatch):
 def test_a_stack_may_shrink_and_grow(matrix, weight):
     source = SparseInput(sp.csr_array(matrix), CPU)
     for members in (1, 3, 2):
+        expected = torch.from_numpy(matrix) @ weight[:members]
+        torch.testing.assert_close(source(weight[:members], None, 0.5), expected)
         torch.testing.assert_close(
-            source(weight[:members], None, 0.5), torch.from_numpy(matrix) @ weight[:members]
+            source(weight[:members], DropoutStreams(SEEDS[:members], CPU), 0.0), expected
         )
 
 
