@@ -67,7 +67,7 @@ def _speed_part(rows: Sequence[Row], labels: dict[str, str]) -> Part:
 
 def _speed_values(row: Row, rows: Sequence[Row]) -> list[Value]:
     low, high = row.quartiles
-    ms = Value(f"{row.ms:.3g}", f"{low:.3g}–{high:.3g}" if len(row.repeats) > 1 else "")
+    ms = Value(three_digits(row.ms), _range(low, high) if len(row.repeats) > 1 else "")
     memory = [_number(row.prepare_seconds, ".2g"), _number(row.peak_mb, ".0f"), _number(row.extra_mb, ".0f")]
     if row.side != OURS:
         return [Value(WHO[row.side]), ms, *[Value()] * 4, *memory]
@@ -84,8 +84,17 @@ def _ratio(row: Row, reference: Row | None) -> Value:
     if reference is None:
         return Value()
     low, high = ratio_range(row, reference)
-    text = f"{ratio(row, reference):.3g}"
-    return Value(text, f"{low:.3g}–{high:.3g}" if len(row.repeats) > 1 else "")
+    text = three_digits(ratio(row, reference))
+    return Value(text, _range(low, high) if len(row.repeats) > 1 else "")
+
+
+def _range(low: float, high: float) -> str:
+    return f"{three_digits(low)}–{three_digits(high)}"
+
+
+def three_digits(value: float) -> str:
+    """Three significant digits without an exponent: 0.994, 25.5, 1950."""
+    return f"{float(f'{value:.3g}'):.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _number(value: float | None, form: str) -> Value:

@@ -1,0 +1,51 @@
+"""Where the time of an epoch goes: the operations of a short training, by their share of the CPU time.
+
+    PAGNN_DATA=... python scripts/profile_epoch.py [METHOD ...]      # 20 seeds on Cora, type 1, rate 0.5
+"""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from pagnn_bench.cell import Cell
+from pagnn_bench.combinations import compose_combinations
+from pagnn_bench.execute import Executor
+
+SHOWN = 8
+EPOCHS = 60
+NAMES = {
+    "aten::addmm": "sparse product",
+    "aten::_sparse_mm": "sparse product",
+    "aten::mm": "dense product",
+    "aten::bmm": "dense product, per seed",
+    "aten::index_select": "keep-bits to factors",
+    "aten::random_": "random words",
+    "aten::mul": "factors times values",
+    "aten::_fused_adam_": "Adam",
+    "aten::copy_": "copies between layouts",
+}
+
+
+def main(methods: list[str]) -> int:
+    for method in methods or ["pagnn_n", "mf", "gcnmf"]:
+        [config] = compose_combinations([f"method={method}", f"protocol.max_epochs={EPOCHS}"])
+        cell, executor = Cell.from_config(config), Executor(torch.device("cpu"))
+        executor.run(cell, 0, range(20))  # the preparation is not what is asked for
+        with profile(activities=[ProfilerActivity.CPU]) as found:
+            executor.run(cell, 0, range(20))
+        events = [event for event in found.key_averages() if event.self_cpu_time_total > 0]
+        total = sum(event.self_cpu_time_total for event in events)
+        print(f"\n{config['method']['label']}, {total / EPOCHS / 20 / 1000:.2f} ms per epoch and seed\n")
+        print("| operation | share |\n| --- | ---: |")
+        events.sort(key=lambda event: -event.self_cpu_time_total)
+        for event in events[:SHOWN]:
+            name = f"{event.key} ({NAMES[event.key]})" if event.key in NAMES else event.key
+            print(f"| {name} | {100 * event.self_cpu_time_total / total:.0f} % |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
