@@ -1,6 +1,6 @@
 """Where the time of an epoch goes: the operations of a short training, by their share of the CPU time.
 
-    PAGNN_DATA=... python scripts/profile_epoch.py [METHOD ...]      # 20 seeds on Cora, type 1, rate 0.5
+PAGNN_DATA=... python scripts/profile_epoch.py [METHOD ...]      # 20 seeds on Cora, type 1, rate 0.5
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ def headline(results: Results) -> str:
     return (
         _table(head, rows)
         + f"\n\nBehind the two tables stand {count(len(found), 'cell')} with {count(len(trials), 'trial')}, "
-        + f"{duration(seconds)} of training on one CPU core each."
+        + f"{duration(seconds)} of training on a machine with two cores."
     )
 
 
