@@ -2,9 +2,9 @@
 
     PAGNN_DATA=... python scripts/recompute.py [--cells 5] [--trials 2] [--pick 0] [WORD ...]
 
-WORDs restrict the choice to cells whose names contain all of them, such as ``cora`` or ``pagnn_n``. On a machine like the
-one the results were made on, trials come out the same; elsewhere sums are rounded in another order, single trials may stop
-at other epochs, and only means should agree. Ends with exit code 1 if the mean over all trials is off by more than a point.
+WORDs restrict the choice to cells whose names contain all of them, such as ``cora`` or ``pagnn_n``. On a machine like
+the one the results were made on, trials come out the same; elsewhere sums are rounded in another order, single trials
+may stop at other epochs, and only means should agree. Exit code 1 if the mean of all trials is off by over a point.
 """
 
 from __future__ import annotations
