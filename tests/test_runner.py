@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,10 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     """The same command in a process of its own."""
     code = "import sys; from pagnn_bench.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "run", *TINY, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # A job in the background of a shell ignores SIGINT, and so would what it starts.
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, **pipes, text=True, preexec_fn=heed)
 
 
 def wait_for_batches(process: subprocess.Popen[str], number: int) -> None:
@@ -198,7 +202,10 @@ def test_a_stopped_run_keeps_what_is_finished_and_says_how_to_go_on(number):
     wait_for_batches(process, 1)
     time.sleep(0.2)  # into the second cell
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert err.endswith("Stopped. Every finished batch is kept; the same command goes on from here.\n")
     assert "Traceback" not in err
