@@ -22,7 +22,7 @@ from pagnn_bench.store import Store
 from pagnn_bench.summary import count, duration
 from pagnn_bench.tables.layout import accuracy_table, timing_table
 from pagnn_bench.tables.render import to_markdown
-from pagnn_bench.tables.results import LABELS, Result, Results, load_results
+from pagnn_bench.tables.results import DIFFERS, INSIDE, LABELS, TOLERATED, Result, Results, load_results
 from pagnn_bench.tables.timing import measure, timing_protocol
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -129,18 +129,19 @@ def verdicts(results: Results) -> str:
         for data in DATASETS:
             here = [r for r in counted if (r.key.missing, r.key.data) == (missing, data)]
             run = [result for result in here if result.verdict is not None]
-            agree = [result for result in run if result.verdict != "differs"]
+            agree = [result for result in run if result.verdict in (INSIDE, TOLERATED)]
+            differ = [result for result in run if result.verdict == DIFFERS]
             close = [result for result in run if abs(result.difference or 0) <= 1]
             mean = f"{statistics.fmean(r.difference or 0 for r in run):+.2f}" if run else ""
             rows.append(
                 [
                     LABELS[missing],
                     DATASETS[data],
-                    *map(str, (len(here), len(run), len(agree), len(close))),
+                    *map(str, map(len, (here, run, agree, differ, close))),
                     mean,
                 ]
             )
-    head = ["", "dataset", "entries", "run", "agree", "within one point", "mean difference"]
+    head = ["", "dataset", "entries", "run", "agree", "differ", "within one point", "mean difference"]
     sentences = verdict_sentences(under, check_claims(under, _timings(results)), "paper")
     return "\n".join([*sentences, "", _table(head, rows)])
 

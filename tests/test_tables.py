@@ -17,7 +17,7 @@ from pagnn_bench.store import Store
 from pagnn_bench.tables.command import accuracy_tables
 from pagnn_bench.tables.layout import signed
 from pagnn_bench.tables.render import latex_text, to_latex, to_markdown
-from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, load_results, tolerance
+from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_WIDE, load_results, tolerance
 from pagnn_bench.tables.timing import measure, timing_protocol
 from tests.fabricate import PROVENANCE, like_the_paper, make_cell, save_trials
 
@@ -69,7 +69,7 @@ def test_the_numbers_of_a_record(store, capsys):
     assert record["std"] == pytest.approx(0.5**0.5, abs=1e-4)
     assert (record["ci_low"], record["ci_high"]) == pytest.approx((77.75 - half, 77.75 + half), abs=1e-4)
     assert (record["n_trials"], record["n_masks"], record["epochs"]) == (4, 2, 300)
-    assert (record["paper"], record["difference"], record["verdict"]) == (77.46, 0.29, INSIDE)
+    assert (record["paper"], record["difference"], record["verdict"]) == (77.46, 0.29, TOLERATED)
     assert record["seconds_per_epoch"] == pytest.approx(0.0046 * 1.01)
 
 
@@ -106,6 +106,22 @@ def test_tolerance_grows_with_the_rate(store, capsys, rate, shift, verdict):
     record = next(record for record in records(store, capsys) if record["mean"] is not None)
     assert record["verdict"] == verdict
     assert abs(shift) <= tolerance(rate) or verdict == DIFFERS
+
+
+@pytest.mark.parametrize(
+    ("masks", "spread", "verdict"),
+    [
+        (2, 0.05, DIFFERS),  # mask means 0.7 ± 0.05 off: half an interval is 0.64
+        (2, 0.07, INSIDE),  # 0.89
+        (2, 0.5, TOO_WIDE),  # 6.4
+        (40, 0.5, DIFFERS),  # the same spread on many masks
+    ],
+)
+def test_an_interval_that_holds_anything_agrees_with_nothing(store, capsys, masks, spread, verdict):
+    cell = make_cell(rate=0.5)  # 77.46 in the paper
+    save_trials(store, cell, lambda mask, seed: 78.16 + spread * (-1) ** mask, masks=range(masks), seeds=[0])
+    record = next(record for record in records(store, capsys) if record["mean"] is not None)
+    assert record["verdict"] == verdict
 
 
 # ---- settings never meet

@@ -84,7 +84,7 @@ def difference_figure(results: Sequence[Result]) -> Figure | None:
     columns = panels_abreast(both)
     caption = (
         "Ours minus the paper's number in percentage points: blue, ours is higher; red, lower. "
-        "= inside our 95 % interval, ≈ within tolerance, ≠ differs."
+        "= inside our 95 % interval, ≈ within tolerance, ≠ differs, ? too few masks."
     )
     size, left = (3.4, 0.75 + 0.27 * len(labels)), 0.2 + 0.07 * max(map(len, labels.values()))
     return Figure(
