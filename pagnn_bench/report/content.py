@@ -117,8 +117,8 @@ def _agreement(results: Sequence[Result]) -> str:
     width = f" (±{statistics.median(reach):.2f} points in the median)" if reach else ""
     return (
         f"In {verdicts[INSIDE]} the paper's number lies inside our 95 % interval{width}, in {verdicts[TOLERATED]} more "
-        f"within the tolerance, in {verdicts[DIFFERS]} it differs, and in {verdicts[TOO_WIDE]} too few masks tell "
-        f"nothing; the median distance is "
+        f"within the tolerance, in {verdicts[DIFFERS]} it differs, and {verdicts[TOO_WIDE]} have too few masks to "
+        f"tell; the median distance is "
         f"{statistics.median(sizes):.2f} points, the largest {signed(far.difference or 0.0)} ({far.labels['method']}, "
         f"{far.labels['data']}, {far.labels['missing']}, rate {far.key.rate:g})."
     )
