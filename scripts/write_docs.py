@@ -163,6 +163,26 @@ def claims(results: Results) -> str:
     return "\n\n".join(texts)
 
 
+def tuned(results: Results) -> str:
+    """The tables under protocol=tuned, beside the paper's protocol on the same cells."""
+    under = results.under("tuned")
+    found = {(r.key.missing, r.key.data, r.key.method, r.key.rate): r for r in results.under("paper")}
+    rows = []
+    for result in under:
+        if result.mean is None or result.cell is None:
+            continue
+        plain = found.get((result.key.missing, result.key.data, result.key.method, result.key.rate))
+        names = [result.labels[key] for key in ("missing", "data", "method")]
+        ours = f"{result.mean:.2f} ±{result.summary.mask_std or 0:.2f}"
+        chosen = result.cell.protocol["tuning"]["chosen"]
+        setting = ", ".join(f"{key.partition('.')[2]} {value}" for key, value in chosen.items())
+        before = f"{plain.mean:.2f}" if plain is not None and plain.mean is not None else ""
+        printed = f"{result.paper:.2f}" if result.paper is not None else ""
+        rows.append([*names, f"{result.key.rate:g}", ours, before, printed, setting])
+    head = ["", "dataset", "method", "rate", "tuned", "`protocol=paper`", "the paper", "chosen"]
+    return _table(head, rows) if rows else "Nothing run yet."
+
+
 def timing(results: Results) -> str:
     """Time per epoch."""
     return to_markdown(timing_table(_timings(results), timing_protocol(results))).partition("\n\n")[2]
@@ -242,6 +262,7 @@ PARTS = {
     "verdicts": verdicts,
     "claims": claims,
     "timing": timing,
+    "tuned": tuned,
     "not_run": not_run,
     "headline": headline,
 }
