@@ -19,6 +19,9 @@ from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.network import PARTS, StackedNetwork
 from pagnn_bench.stopping import RULES, stopping_rule
 
+# The test nodes are most of a graph: seeds that stop together are tested a few at a time, to bound the memory.
+TESTED_AT_ONCE = 4
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -200,11 +203,13 @@ def _finish(
     test_acc: dict[int, float] = {}
     if len(good):
         index = torch.from_numpy(good).to(labels.device)
-        best = {name: b.index_select(0, index) for name, b in stack.best.items()}
+        correct = []
         with torch.no_grad():
-            logits = torch.func.functional_call(stack.network, best, ("test", None))
-            correct = _correct(logits, labels).double().cpu().numpy()
-        test_acc = {int(k): float(c) / len(labels) for k, c in zip(good, correct)}
+            for few in index.split(TESTED_AT_ONCE):
+                best = {name: b.index_select(0, few) for name, b in stack.best.items()}
+                logits = torch.func.functional_call(stack.network, best, ("test", None))
+                correct.append(_correct(logits, labels).double().cpu().numpy())
+        test_acc = {int(k): float(c) / len(labels) for k, c in zip(good, np.concatenate(correct))}
     records: list[dict[str, Any]] = []
     for k in np.flatnonzero(done):
         if diverged[k]:
