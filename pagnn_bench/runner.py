@@ -19,7 +19,9 @@ from pagnn_bench.sealed import StoreError
 from pagnn_bench.store import Store
 from pagnn_bench.summary import count, describe, duration
 from pagnn_bench.tensorboard import ScalarLog
-from pagnn_bench.tuning import all_tries, choose, is_tuned
+from pagnn_bench.tuning import all_tries, choose, is_searched, is_tuned
+
+STOPPED = 130  # exit code after Ctrl-C or SIGTERM
 
 
 def run(configs: Sequence[dict[str, Any]]) -> int:
@@ -36,7 +38,10 @@ def run(configs: Sequence[dict[str, Any]]) -> int:
     if search := all_tries(configs):
         print("Search on validation data:", end=" ")
         code = _run(search, store, settings, summary=False)
-        if code or settings.dry_run or settings.backend["name"] == "slurm":
+        if settings.dry_run or settings.backend["name"] == "slurm" or code == STOPPED:
+            return code
+        # A setting that diverges is a bad one and has its records; a search that broke off has none to choose by.
+        if not all(is_searched(config, store) for config in configs if is_tuned(config)):
             return code
         configs = [choose(config, store) if is_tuned(config) else config for config in configs]
     return _run(configs, store, settings)
@@ -130,7 +135,7 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
         return 1
     except KeyboardInterrupt:
         print("Stopped. Every finished batch is kept; the same command goes on from here.", file=sys.stderr)
-        return 130
+        return STOPPED
     return int(failed)
 
 

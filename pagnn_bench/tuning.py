@@ -50,6 +50,15 @@ def choose(config: Config, store: Store) -> Config:
     return chosen
 
 
+def is_searched(config: Config, store: Store) -> bool:
+    """Whether all tries of a cell have ended, be it by diverging."""
+    return all(
+        {(tried["masks"][0], seed) for seed in range(tried["seeds"])}
+        <= store.load(Cell.from_config(tried)).keys()
+        for tried in tries(config)
+    )
+
+
 def _score(tried: Config, store: Store) -> float:
     recorded = store.load(Cell.from_config(tried))
     wanted = [recorded[tried["masks"][0], seed] for seed in range(tried["seeds"])]

@@ -3,7 +3,8 @@
     python scripts/write_docs.py           # write them anew
     python scripts/write_docs.py --check   # exit code 1 and the names of what differs
 
-A part stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``; everything else is written by hand.
+A part stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``; all else is written by hand. NAME is one of
+PARTS below, or a JSON file of ``pagnn-bench bench``, relative to the page.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import statistics
 import sys
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from pagnn_bench.bench.document import load_document
+from pagnn_bench.bench.layout import make_table
 from pagnn_bench.claims import check_claims
 from pagnn_bench.paper import DATASETS, METHODS, RATES, TABLES
 from pagnn_bench.report.content import verdict_sentences
@@ -26,8 +30,8 @@ from pagnn_bench.tables.results import DIFFERS, INSIDE, LABELS, TOLERATED, Resul
 from pagnn_bench.tables.timing import measure, timing_protocol
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = ("README.md", "docs/protocol.md", "docs/reproduction.md")
-MARKED = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+DOCUMENTS = ("README.md", "docs/protocol.md", "docs/reproduction.md", "docs/performance.md")
+MARKED = re.compile(r"(<!-- measured: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 GRID = "grid"  # the protocol's name in experiment=protocol_grid
 CONTROLS = ("zero", "fp", "pcfi", "mask_concat", "full")
 
@@ -41,7 +45,7 @@ def main(arguments: list[str]) -> int:
     for name in DOCUMENTS:
         path = ROOT / name
         old = path.read_text(encoding="utf-8")
-        new = MARKED.sub(lambda found: f"{found[1]}\n{PARTS[found[2]](results).strip()}\n\n{found[3]}", old)
+        new = MARKED.sub(partial(_written, results, path.parent), old)
         if new != old:
             stale.append(name)
             if not arguments:
@@ -49,6 +53,14 @@ def main(arguments: list[str]) -> int:
     if stale:
         print(f"{'stale, run scripts/write_docs.py' if arguments else 'written'}: {', '.join(stale)}")
     return int(bool(arguments and stale))
+
+
+def _written(results: Results, folder: Path, found: re.Match[str]) -> str:
+    """One marked part, written anew."""
+    begin, name, end = found.groups()
+    measured = name.endswith(".json")
+    text = to_markdown(make_table(load_document(folder / name, name))) if measured else PARTS[name](results)
+    return f"{begin}\n{text.strip()}\n\n{end}"
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:

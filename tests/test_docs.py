@@ -26,10 +26,13 @@ def test_a_number_that_drifted_is_noticed_and_put_right(tmp_path):
             ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("cells", "imputed", "runs")
         )
     shutil.copy(ROOT / "README.md", tmp_path)
-    page = tmp_path / "docs/protocol.md"
-    whole = page.read_text(encoding="utf-8")
-    page.write_text(whole.replace("±0.", "±9.", 1), encoding="utf-8")
+    pages = {tmp_path / "docs/protocol.md": "±0.", tmp_path / "docs/performance.md": "| met |"}
+    whole = {page: page.read_text(encoding="utf-8") for page in pages}
+    for page, number in pages.items():
+        assert number in whole[page]
+        page.write_text(whole[page].replace(number, "X", 1), encoding="utf-8")
     done = write_docs(tmp_path, "--check")
-    assert (done.returncode, "docs/protocol.md" in done.stdout) == (1, True)
+    assert done.returncode == 1
+    assert all(page.name in done.stdout for page in pages)
     assert write_docs(tmp_path).returncode == 0
-    assert page.read_text(encoding="utf-8") == whole
+    assert {page: page.read_text(encoding="utf-8") for page in pages} == whole

@@ -84,6 +84,27 @@ def test_a_key_that_the_method_does_not_have():
         tries(tuned("+protocol.tuning.own.pagnn_n={method.alpha: [1]}", "~protocol.tuning.own.pagnn_m"))
 
 
+def test_a_setting_that_diverges_loses_and_does_not_end_the_search(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    space = "protocol.tuning.space={protocol.lr: [1e+60]}"
+    words = ["run", "method=zero", *WORDS, "~protocol.tuning.space", f"+{space}", "protocol.tuning.budget=2"]
+    for _ in range(2):  # the second time the bad setting is tried again, in vain
+        assert main(words) == 0
+    results = load_results(Store("results")).all
+    tried = [trial.ok for r in results if r.key.protocol.startswith("tuning") for trial in r.trials]
+    assert sorted(tried) == [False, False, True, True]
+    [result] = [r for r in results if r.key.protocol.startswith("tuned")]
+    assert result.cell.protocol["lr"] == 0.005
+    assert len(result.trials) == 4
+
+
+def test_a_search_that_broke_off_chooses_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pagnn_bench.execute.Executor.run", lambda *args, **kwargs: 1 / 0)
+    assert main(["run", "method=zero", *WORDS]) == 1
+    assert {r.key.protocol.partition("[")[0] for r in load_results(Store("results")).all} == {"tuning"}
+
+
 def test_search_and_run_are_one_command_that_resumes(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     words = ["run", "-m", "method=zero,pagnn_n", "rate=0.3,0.9", *WORDS]

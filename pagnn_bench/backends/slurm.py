@@ -53,12 +53,11 @@ def submit(batches: Sequence[Batch], settings: Settings) -> list[str]:
         try:
             executor = make_executor(submitit, settings)
             submitted = executor.map_array(work_off, array, [settings] * len(array))
-        except (
-            RuntimeError,
-            submitit.core.utils.FailedJobError,
-        ) as error:  # no Slurm here, or it refuses the options
+        # No Slurm here, or it refuses the options.
+        except (RuntimeError, submitit.core.utils.FailedJobError) as error:
             reason = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
-            raise RequestError(f"backend=slurm: nothing was submitted ({reason}).") from error
+            done = f"only jobs {identifiers[0]} to {identifiers[-1]} were" if identifiers else "nothing was"
+            raise RequestError(f"backend=slurm: {done} submitted ({reason}).") from error
         identifiers += [job.job_id for job in submitted]
     return identifiers
 

@@ -17,7 +17,6 @@ EPILOG = """\
   pagnn-bench bench --growth -o growth.json                 cost against nodes, edges, features, hidden units, seeds
   pagnn-bench bench --plan table2,table3 --from speed.json  how long whole experiments take on this machine
   pagnn-bench bench --show speed.json --figure speed.svg    table and figure of what was measured before
-  pagnn-bench bench --page docs/performance.md              render the tables of a page from the files it names
 
 Nothing else should run beside a measurement.
 """
@@ -27,12 +26,6 @@ WRITERS = ("md", "latex", "html")
 def bench_command(arguments: Sequence[str]) -> int:
     """Measure, or show what was measured; the exit code."""
     options = _parser().parse_args(arguments)
-    if options.page:
-        from pagnn_bench.bench.page import renew_page
-
-        tables = renew_page(options.page)
-        print(f"{options.page}: {tables} table{'s' * (tables != 1)} rendered.")
-        return 0
     if options.figure:
         from pagnn_bench.bench.figure import check_figure
 
@@ -87,7 +80,6 @@ def _parser() -> argparse.ArgumentParser:
         help="time of these experiments, from the cells in --results",
     )
     what.add_argument("--show", metavar="FILE", help="show a measurement made before")
-    what.add_argument("--page", metavar="FILE", help="render the tables of a Markdown page in place")
     parser.add_argument(
         "--data", type=_names("--data", "data"), default="cora,citeseer,amaphoto", help="%(default)s"
     )

@@ -100,9 +100,8 @@ class Result:
         }
 
 
-WIDEST = (
-    2.0  # half an interval, as a multiple of the tolerance, up to which it can agree with the paper's number
-)
+# Half an interval, as a multiple of the tolerance, up to which it can agree with the paper's number.
+WIDEST = 2.0
 
 
 def tolerance(rate: float) -> float:

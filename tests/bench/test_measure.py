@@ -115,7 +115,6 @@ SENTENCES = {
     ("--plan", "table2", "--growth"): "not allowed with argument",
     ("-o", "nowhere/x.json"): "-o nowhere/x.json: there is no folder nowhere.",
     ("--figure", "x.gif"): "--figure x.gif: the name ends in one of .svg, .pdf, .png.",
-    ("--page", "none.md"): "--page none.md: cannot be read",
     ("--device", "tpu"): "device=tpu: choose auto, cpu, cuda",
     ("--methods", "sat", "--missing", "type2"): "none of them is defined for missing=type2",
     ("--nothing",): "unrecognized arguments: --nothing",

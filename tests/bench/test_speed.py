@@ -11,7 +11,6 @@ import pytest
 
 from pagnn_bench.bench.document import load_document, save_document
 from pagnn_bench.bench.layout import make_table
-from pagnn_bench.bench.page import fill_page
 from pagnn_bench.bench.speed import (
     CSR,
     OURS,
@@ -31,7 +30,6 @@ PLAIN_ROW = make_row(PLAIN, 1, [90.0, 100.0, 160.0], base_mb=400.0, peak_mb=450.
 CSR_ROW = make_row(CSR, 1, [40.0, 50.0, 60.0])
 OURS_ROW = make_row(OURS, 20, [1.0, 2.0, 1.5], prepare_seconds=0.3)
 ROWS = (PLAIN_ROW, CSR_ROW, OURS_ROW)
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -123,26 +121,6 @@ def test_reading_needs_no_torch(arguments, saved):
     answer = subprocess.run(command, capture_output=True, text=True, cwd=saved.parent)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert answer.stdout.strip()
-
-
-def test_a_page_is_rendered_in_place(saved, capsys):
-    page = saved.parent / "page.md"
-    page.write_text("# Title\n\n<!-- bench: speed.json -->\nold\n<!-- /bench -->\n\nThe end.\n")
-    assert main(["bench", "--page", str(page)]) == 0
-    assert capsys.readouterr().out == f"{page}: 1 table rendered.\n"
-    text = page.read_text()
-    assert text.startswith("# Title\n\n<!-- bench: speed.json -->\n\n### Speed\n")
-    assert text.endswith("<!-- /bench -->\n\nThe end.\n")
-    assert "old" not in text
-    assert fill_page(text, page.parent) == text
-
-
-def test_the_performance_page_shows_what_was_measured():
-    page = ROOT / "docs" / "performance.md"
-    if not page.exists():
-        pytest.skip("there is no docs/performance.md")
-    text = page.read_text(encoding="utf-8")
-    assert fill_page(text, page.parent) == text, "run: pagnn-bench bench --page docs/performance.md"
 
 
 def test_what_is_no_document_is_refused(tmp_path, capsys, document):
