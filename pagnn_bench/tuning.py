@@ -70,8 +70,11 @@ def _settings(config: Config) -> list[Setting]:
     tuning, method = config["protocol"]["tuning"], config["method"]["name"]
     space = {**tuning["space"], **(tuning.get("own") or {}).get(method, {})}
     for key in ("budget", "mask", "seeds"):
-        if type(tuning[key]) is not int or tuning[key] < (key != "mask"):
-            raise RequestError(f"protocol.tuning.{key}={tuning[key]}: give a whole number.")
+        least = 0 if key == "mask" else 1
+        if type(tuning[key]) is not int or tuning[key] < least:
+            raise RequestError(
+                f"protocol.tuning.{key}={tuning[key]}: give a whole number of at least {least}."
+            )
     usual = {key: _get(config, key) for key in space}
     others = [
         setting
