@@ -26,13 +26,23 @@ from pagnn_bench.store import Store
 from pagnn_bench.summary import count, duration
 from pagnn_bench.tables.layout import accuracy_table, timing_table
 from pagnn_bench.tables.render import to_markdown
-from pagnn_bench.tables.results import DIFFERS, INSIDE, LABELS, TOLERATED, Result, Results, load_results
+from pagnn_bench.tables.results import (
+    DIFFERS,
+    INSIDE,
+    LABELS,
+    TOLERATED,
+    Result,
+    Results,
+    load_results,
+    paired_differences,
+)
 from pagnn_bench.tables.timing import measure, timing_protocol
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("README.md", "docs/protocol.md", "docs/reproduction.md", "docs/performance.md")
 MARKED = re.compile(r"(<!-- measured: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 GRID = "grid"  # the protocol's name in experiment=protocol_grid
+DECAY = "weight_decay"  # the protocol's name in experiment=weight_decay
 CONTROLS = ("zero", "fp", "pcfi", "mask_concat", "full")
 
 
@@ -195,6 +205,28 @@ def tuned(results: Results) -> str:
     return _table(head, rows) if rows else "Nothing run yet."
 
 
+def decay(results: Results) -> str:
+    """Accuracy by weight decay, and how far PaGNN-N is ahead of the others on the same masks."""
+    found: dict[tuple[str, str], dict[float, Result]] = defaultdict(dict)
+    for result in results.all:
+        if result.cell is not None and result.cell.protocol["name"] == DECAY and result.mean is not None:
+            names = DATASETS[result.cell.data["name"]], result.cell.method["label"]
+            found[names][result.cell.protocol["weight_decay"]] = result
+    decays = sorted({value for line in found.values() for value in line})
+    rows = []
+    for (data, method), line in found.items():
+        texts = [
+            f"{line[v].mean:.1f} ±{line[v].summary.mask_std or 0:.1f}" if v in line else "" for v in decays
+        ]
+        ours = found[data, METHODS["pagnn_n"]]
+        if line is not ours:
+            for k, value in enumerate(decays):
+                if value in line and value in ours:
+                    texts[k] += f" ({statistics.fmean(paired_differences(ours[value], line[value])):+.1f})"
+        rows.append([data, method, *texts])
+    return _table(["dataset", "method", *(f"{v:g}" for v in decays)], rows) if rows else "Nothing run yet."
+
+
 def timing(results: Results) -> str:
     """Time per epoch."""
     return to_markdown(timing_table(_timings(results), timing_protocol(results))).partition("\n\n")[2]
@@ -275,6 +307,7 @@ PARTS = {
     "claims": claims,
     "timing": timing,
     "tuned": tuned,
+    "decay": decay,
     "not_run": not_run,
     "headline": headline,
 }
