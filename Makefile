@@ -7,10 +7,17 @@ BIN := .venv/bin
 STAMP := .venv/installed-$(EXTRAS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo tables report docs test lint types format clean
+.PHONY: help setup demo tables report docs fill recompute test lint types format clean
+
+# For `fill` and `recompute`: DEVICE=cuda on a machine with a GPU, JOBS=4 for as many processes.
+DEVICE ?= auto
+JOBS ?= 1
+CELLS ?= 10
+PAPER := mf,vae,gain,gcnmf,pagnn_m,pagnn_n
+CONTROLS := zero,fp,pcfi,mask_concat,full
 
 help:  ## this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: $(STAMP)  ## create .venv with everything in the versions of constraints.txt
 
@@ -35,6 +42,15 @@ report: setup  ## one page that shows and explains the results in results/
 
 docs: setup  ## the measured parts of README and docs/ from the results in results/
 	$(BIN)/python scripts/write_docs.py
+
+fill: setup  ## train everything that results/ lacks of Tables 2 and 3 and the controls; stop it and go on as you like
+	$(BIN)/pagnn-bench run -m experiment=table2 method=$(PAPER),sat,$(CONTROLS) device=$(DEVICE) n_jobs=$(JOBS)
+	$(BIN)/pagnn-bench run -m experiment=table3 method=$(PAPER),$(CONTROLS) device=$(DEVICE) n_jobs=$(JOBS)
+	$(BIN)/pagnn-bench collect
+	$(BIN)/python scripts/write_docs.py
+
+recompute: setup  ## train CELLS=10 random cells of results/ again, from scratch, and set the accuracies side by side
+	$(BIN)/python scripts/recompute.py --cells $(CELLS) --device $(DEVICE)
 
 test: lint types  ## everything that is checked before a change is accepted
 	$(BIN)/pytest

@@ -37,12 +37,14 @@ class Part:
         verdict: HOLDS, FAILS or UNDECIDED.
         evidence: the numbers behind it, or what is missing.
         paper: what the paper's own numbers say, if it prints them.
+        was_run: False if one of the two has no numbers at all.
     """
 
     what: str
     verdict: str
     evidence: str
     paper: str = ""
+    was_run: bool = True
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def _accuracy_parts(
             comparison = compare([paired_differences(ours[place], theirs[place]) for place in shared])
             what = f"{METHODS[own]} against {METHODS[rival]}, {LABELS[missing]}"
             evidence = f"Not run: {', '.join(absent)}." if absent else _evidence(comparison, len(shared))
-            parts.append(Part(what, UNDECIDED, evidence, _in_the_paper(own, rival, missing)))
+            parts.append(Part(what, UNDECIDED, evidence, _in_the_paper(own, rival, missing), not absent))
             comparisons.append(comparison)
     averages = [comparison.average for comparison in comparisons]
     corrected = iter(holm([average.p_value for average in averages if average is not None]))
@@ -192,7 +194,7 @@ def _time_part(timings: Sequence[Timing], own: str, rival: str, low: float, high
             ratios.append(f"{ratio:.2f} on {here[own].labels['data']}")
             found.append(_time_verdict(here[own], here[rival], ratio, low, high))
     if not found:
-        return Part(what, UNDECIDED, "Not timed: pagnn-bench run -m experiment=timing")
+        return Part(what, UNDECIDED, "Not timed: pagnn-bench run -m experiment=timing", was_run=False)
     verdict = FAILS if FAILS in found else HOLDS if set(found) == {HOLDS} else UNDECIDED
     return Part(what, verdict, f"Time per epoch as a multiple of {METHODS[rival]}'s: {', '.join(ratios)}.")
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from pagnn_bench.bench.document import load_document
 from pagnn_bench.bench.layout import make_table
-from pagnn_bench.claims import check_claims
+from pagnn_bench.claims import Claim, Part, check_claims
 from pagnn_bench.paper import DATASETS, METHODS, RATES, TABLES
 from pagnn_bench.report.content import verdict_sentences
 from pagnn_bench.store import Store
@@ -169,20 +169,30 @@ def verdicts(results: Results) -> str:
 
 
 def claims(results: Results) -> str:
-    """Every claim under every protocol that was run for it."""
-    texts = []
+    """Every claim, under the paper's protocol and, as far as that was run, with every method tuned."""
+    timings = _timings(results)
     names = [name for name in ("paper", "tuned") if name in results.protocols]
-    for name in names:
-        texts.append(f"### Under `protocol={name}`")
-        for claim in check_claims(results.under(name), _timings(results)):
-            texts.append(f"**{claim.text}** {claim.verdict.capitalize()}. {claim.summary}")
-            texts.append(
-                _table(
-                    ["comparison", "verdict", "ours", "the paper's numbers"],
-                    [[part.what, part.verdict, part.evidence, part.paper] for part in claim.parts],
-                )
-            )
+    checked = {name: check_claims(results.under(name), timings) for name in names}
+    texts = []
+    for first, *others in zip(*checked.values()):
+        # Times are the same whatever the protocol, and a protocol under which nothing was run needs no column.
+        told = [first, *(c for c in others if c != first and any(part.was_run for part in c.parts))]
+        texts.append(f"**{first.text}** {' '.join(map(_verdict, names, told))}")
+        rows = [
+            [parts[0].what, *map(_evidence, parts), parts[0].paper]
+            for parts in zip(*(claim.parts for claim in told))
+        ]
+        heads = [f"`protocol={name}`" for name, _ in zip(names, told)] if len(told) > 1 else ["ours"]
+        texts.append(_table(["comparison", *heads, "the paper's numbers"], rows))
     return "\n\n".join(texts)
+
+
+def _verdict(protocol: str, claim: Claim) -> str:
+    return f"Under `{protocol}`: {claim.verdict}. {claim.summary}"
+
+
+def _evidence(part: Part) -> str:
+    return f"{part.verdict}. {part.evidence}" if part.was_run else "not run"
 
 
 def tuned(results: Results) -> str:
