@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import statistics
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
@@ -20,6 +21,8 @@ from pathlib import Path
 from pagnn_bench.bench.document import load_document
 from pagnn_bench.bench.layout import make_table
 from pagnn_bench.claims import Claim, Part, check_claims
+from pagnn_bench.figures.accuracy import accuracy_figure
+from pagnn_bench.figures.canvas import save_figure
 from pagnn_bench.paper import DATASETS, METHODS, RATES, TABLES
 from pagnn_bench.report.content import verdict_sentences
 from pagnn_bench.store import Store
@@ -39,6 +42,7 @@ from pagnn_bench.tables.results import (
 from pagnn_bench.tables.timing import measure, timing_protocol
 
 ROOT = Path(__file__).resolve().parent.parent
+FIGURE = "docs/measured/accuracy.svg"
 DOCUMENTS = ("README.md", "docs/protocol.md", "docs/reproduction.md", "docs/performance.md")
 MARKED = re.compile(r"(<!-- measured: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 GRID = "grid"  # the protocol's name in experiment=protocol_grid
@@ -51,18 +55,32 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     results = load_results(Store(ROOT / "results"))
+    written = {name: partial(_document, results, ROOT / name) for name in DOCUMENTS}
     stale = []
-    for name in DOCUMENTS:
+    for name, write in {**written, FIGURE: partial(_figure, results)}.items():
         path = ROOT / name
-        old = path.read_text(encoding="utf-8")
-        new = MARKED.sub(partial(_written, results, path.parent), old)
-        if new != old:
+        new = write()
+        if not path.exists() or path.read_text(encoding="utf-8") != new:
             stale.append(name)
             if not arguments:
                 path.write_text(new, encoding="utf-8")
     if stale:
         print(f"{'stale, run scripts/write_docs.py' if arguments else 'written'}: {', '.join(stale)}")
     return int(bool(arguments and stale))
+
+
+def _document(results: Results, path: Path) -> str:
+    """A page with its marked parts written anew."""
+    return MARKED.sub(partial(_written, results, path.parent), path.read_text(encoding="utf-8"))
+
+
+def _figure(results: Results) -> str:
+    """The paper's methods, ours and theirs, as SVG."""
+    figure = accuracy_figure([result for result in results.under("paper") if result.key.method in METHODS])
+    assert figure is not None
+    with tempfile.TemporaryDirectory() as folder:
+        [drawn] = save_figure(figure, Path(folder), ("svg",))
+        return drawn.read_text(encoding="utf-8")
 
 
 def _written(results: Results, folder: Path, found: re.Match[str]) -> str:

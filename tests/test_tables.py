@@ -17,7 +17,7 @@ from pagnn_bench.store import Store
 from pagnn_bench.tables.command import accuracy_tables
 from pagnn_bench.tables.layout import signed
 from pagnn_bench.tables.render import latex_text, to_latex, to_markdown
-from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_WIDE, load_results, tolerance
+from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, load_results, tolerance
 from pagnn_bench.tables.timing import measure, timing_protocol
 from tests.fabricate import PROVENANCE, like_the_paper, make_cell, save_trials
 
@@ -102,10 +102,19 @@ def test_a_single_trial_has_no_interval(store, capsys):
 )
 def test_tolerance_grows_with_the_rate(store, capsys, rate, shift, verdict):
     cell = make_cell(rate=rate)
-    save_trials(store, cell, like_the_paper(cell, shift, spread=0.0), masks=[0], seeds=[0])
+    save_trials(store, cell, like_the_paper(cell, shift, spread=0.0), masks=[0, 1], seeds=[0])
     record = next(record for record in records(store, capsys) if record["mean"] is not None)
     assert record["verdict"] == verdict
     assert abs(shift) <= tolerance(rate) or verdict == DIFFERS
+
+
+@pytest.mark.parametrize("seeds", [1, 5])
+@pytest.mark.parametrize(("shift", "verdict"), [(0.4, TOLERATED), (-1.9, TOO_FEW), (-2.1, DIFFERS)])
+def test_a_single_mask_differs_only_if_it_is_far_off(store, capsys, shift, verdict, seeds):
+    cell = make_cell(rate=0.5)
+    save_trials(store, cell, like_the_paper(cell, shift, spread=0.0), masks=[0], seeds=range(seeds))
+    record = next(record for record in records(store, capsys) if record["mean"] is not None)
+    assert record["verdict"] == verdict
 
 
 @pytest.mark.parametrize(
@@ -113,7 +122,7 @@ def test_tolerance_grows_with_the_rate(store, capsys, rate, shift, verdict):
     [
         (2, 0.05, DIFFERS),  # mask means 0.7 ± 0.05 off: half an interval is 0.64
         (2, 0.07, INSIDE),  # 0.89
-        (2, 0.5, TOO_WIDE),  # 6.4
+        (2, 0.5, TOO_FEW),  # 6.4
         (40, 0.5, DIFFERS),  # the same spread on many masks
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -122,8 +122,8 @@ class Figure:
     left: float = 0.55
 
 
-def save_figure(figure: Figure, folder: Path) -> list[Path]:
-    """Write the figure in all formats."""
+def save_figure(figure: Figure, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Write the figure, in all formats unless told otherwise."""
     columns = min(figure.columns, len(figure.panels))
     rows = math.ceil(len(figure.panels) / columns)
     width, below = columns * figure.size[0], 0.0
@@ -140,7 +140,7 @@ def save_figure(figure: Figure, folder: Path) -> list[Path]:
             row, column = divmod(number, columns)
             corner = (column * figure.size[0], below + (rows - 1 - row) * figure.size[1])
             panel.draw(_axes(sheet, figure, *corner), Tips())
-        for kind in FORMATS:
+        for kind in formats:
             path = folder / f"{figure.name}.{kind}"
             # Without a date the same results give the same file.
             metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)

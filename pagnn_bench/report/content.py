@@ -19,7 +19,7 @@ from pagnn_bench.summary import count
 from pagnn_bench.tables.command import accuracy_tables
 from pagnn_bench.tables.layout import LEGEND, Table, describe_protocol, signed, timing_table
 from pagnn_bench.tables.render import to_html
-from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_WIDE, Result, Results, in_order
+from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, Result, Results, in_order
 from pagnn_bench.tables.timing import Timing
 
 
@@ -117,7 +117,7 @@ def _agreement(results: Sequence[Result]) -> str:
     width = f" (±{statistics.median(reach):.2f} points in the median)" if reach else ""
     return (
         f"In {verdicts[INSIDE]} the paper's number lies inside our 95 % interval{width}, in {verdicts[TOLERATED]} more "
-        f"within the tolerance, in {verdicts[DIFFERS]} it differs, and {verdicts[TOO_WIDE]} have too few masks to "
+        f"within the tolerance, in {verdicts[DIFFERS]} it differs, and {verdicts[TOO_FEW]} have too few masks to "
         f"tell; the median distance is "
         f"{statistics.median(sizes):.2f} points, the largest {signed(far.difference or 0.0)} ({far.labels['method']}, "
         f"{far.labels['data']}, {far.labels['missing']}, rate {far.key.rate:g})."

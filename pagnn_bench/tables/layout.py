@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pagnn_bench.cell import Cell
 from pagnn_bench.paper import DATASETS, METHODS, RATES, TABLES
 from pagnn_bench.summary import count
-from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_WIDE, Result, in_order
+from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, Result, in_order
 from pagnn_bench.tables.timing import REFERENCE, Timing, at, timed_places
 
-SYMBOLS = {INSIDE: "=", TOLERATED: "≈", DIFFERS: "≠", TOO_WIDE: "?"}
+SYMBOLS = {INSIDE: "=", TOLERATED: "≈", DIFFERS: "≠", TOO_FEW: "?"}
 LEGEND = (
     "Difference: = the paper's number lies inside our 95 % interval, ≈ within tolerance (±0.5 up to rate 0.5, "
-    "±1 up to 0.7, ±2.5 above), ≠ differs, ? inside an interval that is over twice as wide as the tolerance: too few "
-    "masks to tell. * copied by the paper from the GCNmf paper."
+    "±1 up to 0.7, ±2.5 above), ≠ differs, ? too few masks to tell: a single one and less than four tolerances off, or "
+    "inside an interval that is over twice as wide as the tolerance. * copied by the paper from the GCNmf paper."
 )
 CEILING = "full"  # sees the hidden features: shown, but never the best
 
