@@ -234,25 +234,31 @@ def tuned(results: Results) -> str:
 
 
 def decay(results: Results) -> str:
-    """Accuracy by weight decay, and how far PaGNN-N is ahead of the others on the same masks."""
-    found: dict[tuple[str, str], dict[float, Result]] = defaultdict(dict)
+    """Accuracy by weight decay, the paper's number, and how far PaGNN-N is ahead of the others on the same masks."""
+    found: dict[tuple[str, float, str], dict[float, Result]] = defaultdict(dict)
     for result in results.all:
         if result.cell is not None and result.cell.protocol["name"] == DECAY and result.mean is not None:
-            names = DATASETS[result.cell.data["name"]], result.cell.method["label"]
-            found[names][result.cell.protocol["weight_decay"]] = result
+            cell = result.cell
+            found[cell.data["name"], cell.rate, cell.method["name"]][cell.protocol["weight_decay"]] = result
     decays = sorted({value for line in found.values() for value in line})
     rows = []
-    for (data, method), line in found.items():
-        texts = [
-            f"{line[v].mean:.1f} ±{line[v].summary.mask_std or 0:.1f}" if v in line else "" for v in decays
-        ]
-        ours = found[data, METHODS["pagnn_n"]]
-        if line is not ours:
-            for k, value in enumerate(decays):
-                if value in line and value in ours:
-                    texts[k] += f" ({statistics.fmean(paired_differences(ours[value], line[value])):+.1f})"
-        rows.append([data, method, *texts])
-    return _table(["dataset", "method", *(f"{v:g}" for v in decays)], rows) if rows else "Nothing run yet."
+    for (data, rate, method), line in found.items():
+        ours = found.get((data, rate, "pagnn_n"), {})
+        label, paper = next(
+            (result.cell.method["label"], result.paper) for result in line.values() if result.cell
+        )
+        texts = [_with_lead(line.get(v), ours.get(v) if line is not ours else None) for v in decays]
+        rows.append([DATASETS[data], f"{rate:g}", label, *texts, f"{paper:.1f}" if paper else ""])
+    head = ["dataset", "rate", "method", *(f"{v:g}" for v in decays), "the paper"]
+    return _table(head, rows) if rows else "Nothing run yet."
+
+
+def _with_lead(result: Result | None, leader: Result | None) -> str:
+    """Mean and spread over masks, and the leader's distance on the masks that both have."""
+    if result is None:
+        return ""
+    lead = f" ({statistics.fmean(paired_differences(leader, result)):+.1f})" if leader else ""
+    return f"{result.mean:.1f} ±{result.summary.mask_std or 0:.1f}{lead}"
 
 
 def timing(results: Results) -> str:
