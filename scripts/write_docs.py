@@ -238,17 +238,15 @@ def decay(results: Results) -> str:
     found: dict[tuple[str, float, str], dict[float, Result]] = defaultdict(dict)
     for result in results.all:
         if result.cell is not None and result.cell.protocol["name"] == DECAY and result.mean is not None:
-            cell = result.cell
-            found[cell.data["name"], cell.rate, cell.method["name"]][cell.protocol["weight_decay"]] = result
+            place = (result.labels["data"], result.key.rate, result.cell.method["label"])
+            found[place][result.cell.protocol["weight_decay"]] = result
     decays = sorted({value for line in found.values() for value in line})
     rows = []
     for (data, rate, method), line in found.items():
-        ours = found.get((data, rate, "pagnn_n"), {})
-        label, paper = next(
-            (result.cell.method["label"], result.paper) for result in line.values() if result.cell
-        )
+        ours = found.get((data, rate, METHODS["pagnn_n"]), {})
         texts = [_with_lead(line.get(v), ours.get(v) if line is not ours else None) for v in decays]
-        rows.append([DATASETS[data], f"{rate:g}", label, *texts, f"{paper:.1f}" if paper else ""])
+        paper = next(iter(line.values())).paper
+        rows.append([data, f"{rate:g}", method, *texts, f"{paper:.1f}" if paper else ""])
     head = ["dataset", "rate", "method", *(f"{v:g}" for v in decays), "the paper"]
     return _table(head, rows) if rows else "Nothing run yet."
 
