@@ -294,7 +294,9 @@ def test_timing_takes_lone_trials_and_adds_the_time_of_filling_in_for_two_stage_
     record = records(store, capsys, "--table", "timing")[1]
     assert (record["method"], record["repeats"]) == ("pagnn_n", 3)
     assert record["ratio_to_mf"] == pytest.approx(4.692 / 5.08, abs=1e-4)
-    assert "5.08 5.04–5.12" in tables(store, capsys, "--table", "timing")
+    shown = tables(store, capsys, "--table", "timing")
+    assert "5.08 5.04–5.12" in shown
+    assert "Measured on: cpu, 1 thread." in shown
 
 
 def test_stacked_trials_give_no_timing(store, capsys):

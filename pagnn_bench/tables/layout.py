@@ -253,6 +253,7 @@ def timing_table(timings: Sequence[Timing], protocol: str | None) -> Table:
             f"{count(repeats[0], 'repeat') if len(repeats) == 1 else f'{repeats[0]} to {repeats[-1]} repeats'}; "
             "two-stage methods: (filling in + training) / epochs of training.",
             f"Protocol {protocol}" + (f", {places[0][1]}, rate {places[0][2]:g}." if one_kind else "."),
+            f"Measured on: {'; '.join(sorted({where for timing in timings for where in timing.where}))}.",
         ]
         if timings
         else ["No trial has been timed alone yet: pagnn-bench run -m experiment=timing"]

@@ -8,12 +8,13 @@ among its seeds; each is one repeat. Evaluation is excluded.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from pagnn_bench.paper import DATASETS, METHODS
+from pagnn_bench.summary import count
 from pagnn_bench.tables.results import Key, Result, Results, in_order
 
 TIMING_PROTOCOL = "timing"  # of experiment=timing: the paper's training under a name of its own
@@ -28,6 +29,7 @@ class Timing:
         repeats: milliseconds per epoch, one a batch.
         two_stage: True if they include the time of filling in.
         fill_share: share of the time that went into filling in, median over the repeats.
+        where: device and threads, as in "cpu, 2 threads"; more than one if the repeats differ in that.
     """
 
     key: Key
@@ -35,6 +37,7 @@ class Timing:
     repeats: tuple[float, ...]
     two_stage: bool
     fill_share: float
+    where: tuple[str, ...] = ()
 
     @property
     def median(self) -> float:
@@ -72,18 +75,24 @@ def measure(results: Iterable[Result]) -> list[Timing]:
     """The timings among these results, in the order of methods."""
     found = []
     for result in results:
-        batches = {trial.batch.path: trial.batch.facts for trial in result.trials if trial.ok}
-        alone = [facts for facts in batches.values() if facts.get("stack") == 1 and facts.get("seed_epochs")]
-        if not alone:
+        batches = {trial.batch.path: trial.batch for trial in result.trials if trial.ok}
+        lone = [b for b in batches.values() if b.facts.get("stack") == 1 and b.facts.get("seed_epochs")]
+        if not lone:
             continue
+        alone, where = [batch.facts for batch in lone], sorted({_where(batch.provenance) for batch in lone})
         two_stage = any("impute_rmse" in facts or "impute_seconds" in facts for facts in alone)
         filling = [facts.get("prepare_seconds", 0.0) if two_stage else 0.0 for facts in alone]
         spent = [fill + facts["train_seconds"] for fill, facts in zip(filling, alone)]
         repeats = tuple(1000 * total / facts["seed_epochs"] for total, facts in zip(spent, alone))
         share = statistics.median(fill / total if total else 0.0 for fill, total in zip(filling, spent))
-        found.append(Timing(result.key, result.labels, repeats, two_stage, share))
+        found.append(Timing(result.key, result.labels, repeats, two_stage, share, tuple(where)))
     order = in_order((timing.key.method for timing in found), METHODS)
     return sorted(found, key=lambda timing: order.index(timing.key.method))
+
+
+def _where(provenance: Mapping[str, Any]) -> str:
+    device, threads = provenance.get("device", "unknown device"), provenance.get("threads")
+    return f"{device}, {count(threads, 'thread')}" if device == "cpu" and threads else str(device)
 
 
 def timed_places(timings: Iterable[Timing]) -> list[tuple[str, str, float]]:
