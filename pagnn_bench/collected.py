@@ -100,10 +100,14 @@ def _text(value: Any) -> str:
 
 def _description(rows: Iterable[tuple[Cell, list[BatchContent]]]) -> dict[str, Any]:
     cells: dict[str, Any] = {}
+    groups: dict[str, Any] = {}  # configurations that cells share: of a method, a dataset, a protocol
     batches: dict[str, Any] = {}
     origins: dict[str, Any] = {}
     for cell, contents in rows:
-        cells[cell.id] = cell.description()
+        shared = {key: value for key, value in cell.description().items() if isinstance(value, dict)}
+        groups |= {digest(value, 12): value for value in shared.values()}
+        names = {key: digest(value, 12) for key, value in shared.items()}
+        cells[cell.id] = {**cell.description(), **names}
         for batch in contents:
             origin = {key: value for key, value in batch.provenance.items() if key not in VARYING}
             origins[digest(origin, 12)] = origin
@@ -114,7 +118,7 @@ def _description(rows: Iterable[tuple[Cell, list[BatchContent]]]) -> dict[str, A
                 "provenance": {key: value for key, value in batch.provenance.items() if key in VARYING},
                 "facts": batch.facts,
             }
-    return {"cells": cells, "batches": batches, "origins": origins}
+    return {"cells": cells, "groups": groups, "batches": batches, "origins": origins}
 
 
 def read_collected(results_dir: Path, files: SealedFiles) -> Collected:
@@ -147,7 +151,7 @@ def _take_in(found: Collected, body: Mapping[str, Any], rows: Iterable[dict[str,
         more = json.loads(row["more"]) if row["more"] else {}
         records[row["cell"], row["batch"]].append({**record, **more})
     for cell_id, config in body["cells"].items():
-        cell = Cell(**config)
+        cell = Cell(**{key: body["groups"].get(value, value) for key, value in config.items()})
         found.cells[cell.hash] = cell
         for name, batch in body["batches"].get(cell_id, {}).items():
             provenance = {**body["origins"][batch["origin"]], **batch["provenance"]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import json
 import shutil
 
 import pytest
@@ -68,6 +69,13 @@ def test_the_bytes_are_stable(filled):
     shutil.rmtree(filled.cells_dir)
     Store(filled.results_dir).collect()
     assert content() == first
+
+
+def test_a_configuration_that_cells_share_is_written_once(filled):
+    table = filled.collect()[0]
+    text = table.with_suffix(".json").read_text()
+    assert text.count(f'"{CELL.method["name"]}"') == 1
+    assert len(json.loads(text)["cells"]) == 2
 
 
 def test_the_table_is_for_people(filled):
