@@ -37,7 +37,10 @@ def main() -> int:
     cells = [cell for cell in cells if all(word in cell.id for word in options.words)]
     chosen = random.Random(options.pick).sample(cells, min(options.cells, len(cells)))
     if not chosen:
-        raise SystemExit("no committed cell has all these words in its name")
+        print(
+            f"no committed cell has all these words in its name: {' '.join(options.words)}", file=sys.stderr
+        )
+        return 2
     executor, old, new = Executor(pick_device(options.device)), [], []
     for cell in chosen:
         trials = [trial for trial in store.load(cell).values() if trial.ok]

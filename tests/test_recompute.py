@@ -1,0 +1,36 @@
+"""Committed trials can be trained again, and come out as they were."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def recompute(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, ROOT / "scripts/recompute.py", *arguments]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.mark.real_data
+def test_committed_trials_again():
+    if not Path(os.environ.get("PAGNN_DATA", ""), "Cora", "raw").is_dir():
+        pytest.skip("PAGNN_DATA names no folder with the real datasets")
+    done = recompute("--cells", "1", "--trials", "4", "cora-type1-0.1-pagnn_n-paper")
+    assert done.returncode == 0, done.stdout + done.stderr
+    trials = re.findall(r"committed ([\d.]+), now ([\d.]+)", done.stdout)
+    assert len(trials) == 4
+    # Another processor may round in another order and stop at another epoch, but cannot give another accuracy.
+    assert all(abs(float(before) - float(after)) < 3 for before, after in trials)
+
+
+def test_cells_that_there_are_not():
+    done = recompute("no-such-cell")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "no committed cell has all these words in its name: no-such-cell\n"
