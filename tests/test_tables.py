@@ -17,6 +17,7 @@ from pagnn_bench.store import Store
 from pagnn_bench.tables.command import accuracy_tables
 from pagnn_bench.tables.layout import signed
 from pagnn_bench.tables.render import latex_text, to_latex, to_markdown
+from pagnn_bench.tables.layout import three_digits
 from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, load_results, tolerance
 from pagnn_bench.tables.timing import measure, timing_protocol
 from tests.fabricate import PROVENANCE, like_the_paper, make_cell, save_trials
@@ -297,6 +298,14 @@ def test_timing_takes_lone_trials_and_adds_the_time_of_filling_in_for_two_stage_
     shown = tables(store, capsys, "--table", "timing")
     assert "5.08 5.04–5.12" in shown
     assert "Measured on: cpu, 1 thread." in shown
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.99444, "0.994"), (25.46, "25.5"), (99.96, "100"), (1184.0, "1180"), (20499.0, "20500")],
+)
+def test_three_digits_without_an_exponent(value, text):
+    assert three_digits(value) == text
 
 
 def test_stacked_trials_give_no_timing(store, capsys):

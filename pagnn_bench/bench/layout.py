@@ -22,7 +22,7 @@ from pagnn_bench.bench.speed import (
 )
 from pagnn_bench.bench.targets import MEMORY_MB, MET, NOT_MET
 from pagnn_bench.summary import count
-from pagnn_bench.tables.layout import Part, Table, Value
+from pagnn_bench.tables.layout import Part, Table, Value, three_digits
 
 WHO = {PLAIN: "plain loop", CSR: "plain loop, CSR"}
 
@@ -90,11 +90,6 @@ def _ratio(row: Row, reference: Row | None) -> Value:
 
 def _range(low: float, high: float) -> str:
     return f"{three_digits(low)}–{three_digits(high)}"
-
-
-def three_digits(value: float) -> str:
-    """Three significant digits without an exponent: 0.994, 25.5, 1950."""
-    return f"{float(f'{value:.3g}'):.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _number(value: float | None, form: str) -> Value:

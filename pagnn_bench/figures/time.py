@@ -12,6 +12,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from pagnn_bench.figures.canvas import INK, Figure, Look, Panel, Tips
 from pagnn_bench.figures.common import describe, grouped, legend, look_of, panels_abreast, short_name, title
 from pagnn_bench.paper import METHODS
+from pagnn_bench.tables.layout import three_digits
 from pagnn_bench.tables.results import Key, Result, in_order
 from pagnn_bench.tables.timing import REFERENCE, Timing, at, timed_places
 
@@ -50,9 +51,11 @@ def _draw_times(timings: Sequence[Timing], look: Look, ratio: bool, axes: Axes, 
             timing = here[method]
             low, high = timing.quartiles
             spread = [[(timing.median - low) / unit], [(high - timing.median) / unit]]
-            text = f"{short_name(timing)}, {timing.labels['data']}: {timing.median:.3g} ms per epoch"
+            text = (
+                f"{short_name(timing)}, {timing.labels['data']}: {three_digits(timing.median)} ms per epoch"
+            )
             text += (
-                f" ({low:.3g} to {high:.3g}, {len(timing.repeats)} repeats)"
+                f" ({three_digits(low)} to {three_digits(high)}, {len(timing.repeats)} repeats)"
                 if len(timing.repeats) > 1
                 else ""
             )
@@ -131,7 +134,7 @@ def _draw_trade_off(
             axes.vlines(
                 time, interval.low, interval.high, color=look.colour(method), linewidth=0.8, alpha=0.6
             )
-        text = f"{describe(result)}; {time:.3g} ms per epoch"
+        text = f"{describe(result)}; {three_digits(time)} ms per epoch"
         point: Any = {
             "color": look.colour(method),
             "marker": look.marker(method),

@@ -171,6 +171,11 @@ def _difference(result: Result | None) -> Value:
     return Value(signed(result.difference or 0.0), SYMBOLS[result.verdict], verdict=result.verdict)
 
 
+def three_digits(value: float) -> str:
+    """Three significant digits without an exponent: 0.994, 25.5, 1950."""
+    return f"{float(f'{value:.3g}'):.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def signed(value: float, digits: int = 2) -> str:
     """With its sign, but never ``-0.00``."""
     return f"{round(value, digits) + 0.0:+.{digits}f}"
@@ -271,7 +276,8 @@ def _milliseconds(timing: Timing | None) -> Value:
     if timing is None:
         return Value()
     low, high = timing.quartiles
-    return Value(f"{timing.median:.3g}", f"{low:.3g}–{high:.3g}" if len(timing.repeats) > 1 else "")
+    quartiles = f"{three_digits(low)}–{three_digits(high)}" if len(timing.repeats) > 1 else ""
+    return Value(three_digits(timing.median), quartiles)
 
 
 def _ratio(timing: Timing | None, reference: Timing | None) -> Value:
