@@ -15,9 +15,8 @@ from scipy import stats as scipy_stats
 from pagnn_bench.cli import main
 from pagnn_bench.store import Store
 from pagnn_bench.tables.command import accuracy_tables
-from pagnn_bench.tables.layout import signed
+from pagnn_bench.tables.layout import signed, three_digits
 from pagnn_bench.tables.render import latex_text, to_latex, to_markdown
-from pagnn_bench.tables.layout import three_digits
 from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, load_results, tolerance
 from pagnn_bench.tables.timing import measure, timing_protocol
 from tests.fabricate import PROVENANCE, like_the_paper, make_cell, save_trials
