@@ -242,7 +242,7 @@ def decay(results: Results) -> str:
             found[place][result.cell.protocol["weight_decay"]] = result
     decays = sorted({value for line in found.values() for value in line})
     rows = []
-    for (data, rate, method), line in found.items():
+    for (data, rate, method), line in sorted(found.items(), key=lambda item: _place(*item[0])):
         ours = found.get((data, rate, METHODS["pagnn_n"]), {})
         texts = [_with_lead(line.get(v), ours.get(v) if line is not ours else None) for v in decays]
         paper = next(iter(line.values())).paper
@@ -251,12 +251,23 @@ def decay(results: Results) -> str:
     return _table(head, rows) if rows else "Nothing run yet."
 
 
+def _place(data: str, rate: float, method: str) -> tuple[int, float, int]:
+    """Datasets and methods in the paper's order, controls behind."""
+    methods = [*METHODS.values()]
+    return (
+        [*DATASETS.values()].index(data),
+        rate,
+        methods.index(method) if method in methods else len(methods),
+    )
+
+
 def _with_lead(result: Result | None, leader: Result | None) -> str:
     """Mean and spread over masks, and the leader's distance on the masks that both have."""
     if result is None:
         return ""
     lead = f" ({statistics.fmean(paired_differences(leader, result)):+.1f})" if leader else ""
-    return f"{result.mean:.1f} ±{result.summary.mask_std or 0:.1f}{lead}"
+    spread = f" ±{result.summary.mask_std:.1f}" if result.summary.mask_std is not None else ""
+    return f"{result.mean:.1f}{spread}{lead}"
 
 
 def timing(results: Results) -> str:
