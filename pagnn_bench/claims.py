@@ -2,12 +2,13 @@
 
 A claim has parts, such as «PaGNN-N against GAIN on type 2», and each part is decided by itself:
 
-* accuracy: the paired difference on the same masks, averaged over the cells that both methods have, differs from zero
-  at 5 % (Holm's correction over the parts of the claim);
+* accuracy: the paired difference on the same masks, averaged over those of the paper's cells that both methods have,
+  differs from zero at 5 % (Holm's correction over the parts of the claim), and most of the cells have its sign; where
+  the average differs from zero but most cells do not have its sign, the outcome is mixed;
 * time: in every dataset that was timed the quartiles over repeats lie apart.
 
-A claim holds if all its parts hold, does not if one of them does not, and is undecided otherwise, be it because
-something was not run or because the numbers do not tell.
+A claim holds if all its parts hold, does not if one of them does not, is mixed if one of them is, and is undecided
+otherwise, be it because something was not run or because the numbers do not tell.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pagnn_bench.paper import METHODS, paper_entries
+from pagnn_bench.paper import DATASETS, METHODS, paper_entries
 from pagnn_bench.stats import CONFIDENCE, Comparison, compare, holm
 from pagnn_bench.summary import count
-from pagnn_bench.tables.results import LABELS, Result, by_method, paired_differences
+from pagnn_bench.tables.results import LABELS, Result, by_method, in_order, paired_differences
 from pagnn_bench.tables.timing import Timing, at, timed_places
 
-HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
+HOLDS, FAILS, MIXED, UNDECIDED = "holds", "does not hold", "mixed", "undecided"
 PAGNN = ("pagnn_n", "pagnn_m")
 SLIGHTLY = 2.0  # «slightly slower»: less than twice the time; the paper gives no number
 
@@ -34,7 +35,7 @@ class Part:
 
     Attributes:
         what: who against whom, and where.
-        verdict: HOLDS, FAILS or UNDECIDED.
+        verdict: HOLDS, FAILS, MIXED or UNDECIDED.
         evidence: the numbers behind it, or what is missing.
         paper: what the paper's own numbers say, if it prints them.
         was_run: False if one of the two has no numbers at all.
@@ -56,17 +57,20 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        verdicts = {part.verdict for part in self.parts}
-        return FAILS if FAILS in verdicts else HOLDS if verdicts == {HOLDS} else UNDECIDED
+        return next(
+            verdict
+            for verdict in (FAILS, MIXED, UNDECIDED, HOLDS)
+            if any(part.verdict == verdict for part in self.parts)
+        )
 
     @property
     def summary(self) -> str:
         """How the parts came out, in one sentence."""
         counts = Counter(part.verdict for part in self.parts)
-        words = {HOLDS: ("holds", "hold"), FAILS: ("does not", "do not"), UNDECIDED: (UNDECIDED, UNDECIDED)}
+        words = {HOLDS: ("holds", "hold"), FAILS: ("does not", "do not")}
         texts = [
-            f"{counts[key]} {one if counts[key] == 1 else many}"
-            for key, (one, many) in words.items()
+            f"{counts[key]} {words.get(key, (key, key))[counts[key] > 1]}"
+            for key in (HOLDS, FAILS, MIXED, UNDECIDED)
             if counts[key]
         ]
         return f"Of {count(len(self.parts), 'comparison')}: {', '.join(texts)}."
@@ -120,7 +124,7 @@ def check_claims(results: Sequence[Result], timings: Sequence[Timing]) -> list[C
 def _accuracy_parts(
     results: Sequence[Result], pairs: Sequence[tuple[str, str]], kinds: Sequence[str]
 ) -> list[Part]:
-    methods = by_method(results)
+    methods = by_method(result for result in results if result.paper is not None and result.is_default)
     parts, comparisons = [], []
     for missing in kinds:
         for own, rival in pairs:
@@ -131,25 +135,39 @@ def _accuracy_parts(
                 for name, cells in ((own, ours), (rival, theirs))
                 if not any(p[0] == missing for p in cells)
             ]
-            comparison = compare([paired_differences(ours[place], theirs[place]) for place in shared])
+            differences = {place: paired_differences(ours[place], theirs[place]) for place in shared}
+            comparison = compare([*differences.values()])
+            told = in_order(
+                (data for (_, data, _), by_mask in differences.items() if len(by_mask) > 1), DATASETS
+            )
             what = f"{METHODS[own]} against {METHODS[rival]}, {LABELS[missing]}"
-            evidence = f"Not run: {', '.join(absent)}." if absent else _evidence(comparison, len(shared))
+            evidence = (
+                f"Not run: {', '.join(absent)}." if absent else _evidence(comparison, told, bool(shared))
+            )
             parts.append(Part(what, UNDECIDED, evidence, _in_the_paper(own, rival, missing), not absent))
             comparisons.append(comparison)
-    averages = [comparison.average for comparison in comparisons]
-    corrected = iter(holm([average.p_value for average in averages if average is not None]))
+    corrected = iter(holm([found.average.p_value for found in comparisons if found.average is not None]))
     decided = []
-    for part, average in zip(parts, averages):
-        if average is not None:
+    for part, comparison in zip(parts, comparisons):
+        if comparison.average is not None:
             p = next(corrected)
-            if p < 1 - CONFIDENCE:
-                part = replace(part, verdict=HOLDS if average.interval.mean > 0 else FAILS)
-            part = replace(part, evidence=f"{part.evidence} Corrected p {_p(p)}.")
+            verdict = _verdict(comparison) if p < 1 - CONFIDENCE else UNDECIDED
+            part = replace(part, verdict=verdict, evidence=f"{part.evidence} Corrected p {_p(p)}.")
         decided.append(part)
     return decided
 
 
-def _evidence(comparison: Comparison, shared: int) -> str:
+def _verdict(comparison: Comparison) -> str:
+    """Of a comparison whose average differs from zero: a large lead in few cells is no lead in general."""
+    assert comparison.average is not None
+    positive = comparison.average.interval.mean > 0
+    of_its_sign = comparison.ahead if positive else comparison.cells - comparison.ahead
+    if 2 * of_its_sign <= comparison.cells:
+        return MIXED
+    return HOLDS if positive else FAILS
+
+
+def _evidence(comparison: Comparison, told: Sequence[str], shared: bool) -> str:
     if comparison.average is None:
         reason = (
             "no cell in common"
@@ -160,8 +178,9 @@ def _evidence(comparison: Comparison, shared: int) -> str:
     interval = comparison.average.interval
     return (
         f"{interval.mean:+.2f} points on average over {count(comparison.cells, 'cell')} "
-        f"(95 % interval {interval.low:+.2f} to {interval.high:+.2f}); "
-        f"better in {comparison.wins}, not told apart in {comparison.ties}, worse in {comparison.losses}."
+        f"of {', '.join(DATASETS[data] for data in told)} "
+        f"(95 % interval {interval.low:+.2f} to {interval.high:+.2f}); ahead in {comparison.ahead} of them, "
+        f"beyond chance in {comparison.wins}, behind beyond chance in {comparison.losses}."
     )
 
 
@@ -176,8 +195,8 @@ def _in_the_paper(own: str, rival: str, missing: str) -> str:
         for (kind, data, method, rate), entry in entries.items()
         if (kind, method) == (missing, own) and (missing, data, rival, rate) in entries
     ]
-    better = sum(difference > 0 for difference in differences)
-    return f"{statistics.fmean(differences):+.2f} on average, better in {better} of {count(len(differences), 'cell')}"
+    ahead = sum(difference > 0 for difference in differences)
+    return f"{statistics.fmean(differences):+.2f} on average, ahead in {ahead} of {count(len(differences), 'cell')}"
 
 
 # ---- time

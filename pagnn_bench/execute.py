@@ -75,7 +75,7 @@ def check_cell(cell: Cell) -> None:
 
 @dataclass
 class _MaskWork:
-    """What all batches of one mask share; kept from one batch to the next."""
+    """What all batches of one mask share, kept from one batch to the next; ``seconds`` is what the method took."""
 
     key: tuple[str, int, int | None]
     graph: IncompleteGraph
@@ -142,13 +142,13 @@ class Executor:
         method = build_method(cell.method)
         key = (cell.hash, mask, seeds[0] if method.per_seed else None)
         if self._work is None or self._work.key != key:
-            start = time.perf_counter()
             graph = graph_of(cell)
             shape = (graph.num_nodes, graph.num_features)
             observed = draw_observed(cell.missing, cell.rate, shape, cell.mask_seed(mask))
             incomplete = hide(graph, observed, protocol.feature_norm, oracle=method.oracle)
             seed = cell.trial_seed("method", mask, seeds[0]) if method.per_seed else cell.method_seed(mask)
             context = Context(seed, self.device, watch.report, self.cache)
+            start = time.perf_counter()
             prepared = method.prepare(incomplete, context)
             # A cached imputation took its time when it was made, and that time is part of the method's time.
             seconds = time.perf_counter() - start + prepared.facts.get("cached_seconds", 0.0)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 CONFIDENCE = 0.95
+ROUNDING = 1e-9  # in percentage points: a spread below it is that of floating point numbers
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,11 @@ class Interval:
 
 
 def mean_interval(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Interval | None:
-    """The mean over all trials and its t interval.
+    """The mean of the mask means and its t interval, on one degree of freedom less than there are masks.
 
-    With G masks of n_g trials each, N in all, mask means ȳ_g and overall mean ȳ, the variance of ȳ is estimated by
-    G / (G - 1) · Σ_g (n_g / N)² (ȳ_g - ȳ)², on G - 1 degrees of freedom: for equal n_g this is the usual t interval
-    of the mask means, and unequal n_g are allowed for. A single mask leaves the seeds' variation only.
+    Every mask counts once, however many seeds it has: weighted by seeds, the mask with most of them would decide the
+    mean, and methods with other numbers of seeds would be means over other masks. A single mask leaves the seeds'
+    variation only.
 
     Args:
         groups: G masks, each with the values of its trials; none empty.
@@ -44,19 +45,12 @@ def mean_interval(groups: Sequence[Sequence[float]], confidence: float = CONFIDE
     Returns:
         None for fewer than two trials, whose spread is unknown.
     """
-    sizes = np.array([len(group) for group in groups], dtype=float)
-    if len(groups) == 1 and sizes[0] > 1:
-        values = np.asarray(groups[0], dtype=float)
-        error = values.std(ddof=1) / math.sqrt(len(values))
-        return _t_interval(values.mean(), error, len(values) - 1, confidence, "seeds")
-    if len(groups) < 2:
+    over = "seeds" if len(groups) == 1 else "masks"
+    values = np.array(groups[0] if over == "seeds" else [np.mean(group) for group in groups], dtype=float)
+    if len(values) < 2:
         return None
-    means = np.array([np.mean(group) for group in groups])
-    weights = sizes / sizes.sum()
-    mean = float(weights @ means)
-    count = len(groups)
-    error = math.sqrt(count / (count - 1) * float(weights**2 @ (means - mean) ** 2))
-    return _t_interval(mean, error, count - 1, confidence)
+    error = values.std(ddof=1) / math.sqrt(len(values))
+    return _t_interval(values.mean(), error, len(values) - 1, confidence, over)
 
 
 def _t_interval(
@@ -75,7 +69,8 @@ def paired_t(differences: Sequence[float]) -> float | None:
     could never find anything. The differences are of mask means over many seeds, so normality is a fair assumption.
 
     Returns:
-        None for fewer than two differences. Differences that are all the same give 0, or 1 if they are all zero.
+        None for fewer than two differences. Differences that are all the same give 1: accuracies come in steps, so
+        that two of them agree by chance, and that is no proof of a spread of zero.
     """
     values = np.asarray(differences, dtype=float)
     if len(values) < 2:
@@ -87,8 +82,8 @@ def paired_t(differences: Sequence[float]) -> float | None:
 def _t_p_value(mean: float, error: float, df: float) -> float:
     from scipy import special
 
-    if error == 0:
-        return float(mean == 0)
+    if error < ROUNDING:
+        return 1.0
     return float(2 * special.stdtr(df, -abs(mean) / error))
 
 
@@ -140,12 +135,14 @@ class Comparison:
     """Two methods on the cells that both have on at least two common masks.
 
     Attributes:
+        ahead: cells in which the mean of the first is higher, by however little.
         wins, ties, losses: cells in which the first is better, not told apart, worse: the paired t test at 5 %, with
             Holm's correction over the cells of this comparison.
         p_values: the corrected p values, one a cell.
         average: of the differences over the cells; None without a cell.
     """
 
+    ahead: int
     wins: int
     ties: int
     losses: int
@@ -162,8 +159,10 @@ def compare(cells: Sequence[Sequence[float]], alpha: float = 1 - CONFIDENCE) -> 
     usable = [cell for cell in cells if len(cell) > 1]
     raw = [paired_t(cell) for cell in usable]
     adjusted = holm([p for p in raw if p is not None])
-    found = [np.sign(np.mean(cell)) if p < alpha else 0 for cell, p in zip(usable, adjusted)]
-    return Comparison(found.count(1), found.count(0), found.count(-1), adjusted, average_over_cells(usable))
+    signs = [np.sign(np.mean(cell)) for cell in usable]
+    found = [sign if p < alpha else 0 for sign, p in zip(signs, adjusted)]
+    tally = (found.count(1), found.count(0), found.count(-1))
+    return Comparison(signs.count(1), *tally, adjusted, average_over_cells(usable))
 
 
 def average_ranks(scores: np.ndarray) -> np.ndarray:

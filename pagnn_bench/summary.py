@@ -21,7 +21,7 @@ class Summary:
     """Numbers of one cell; accuracies in percent.
 
     Attributes:
-        mean: over all trials.
+        mean: of the mask means, so that a mask with more seeds than others weighs no more than they do.
         mask_std: standard deviation of the mask means, None with a single mask.
         seed_std: standard deviation over seeds inside a mask (root mean square over masks), None with single seeds.
         epochs: mean number of epochs.
@@ -79,7 +79,7 @@ def summarise(trials: Sequence[Trial]) -> Summary:
         trials=len(good),
         masks=len(by_mask),
         failed=len(trials) - len(good),
-        mean=statistics.fmean(100 * trial.record["test_acc"] for trial in good) if good else None,
+        mean=statistics.fmean(means) if means else None,
         mask_std=statistics.stdev(means) if len(means) > 1 else None,
         seed_std=statistics.fmean(variances) ** 0.5 if variances else None,
         epochs=statistics.fmean(trial.record["epochs"] for trial in good) if good else None,

@@ -146,22 +146,35 @@ def _evidence(part: Part) -> str:
 
 
 def tuned(results: Results) -> str:
-    """The tables under protocol=tuned, beside the paper's protocol on the same cells."""
-    under = results.under("tuned")
-    found = {(r.key.missing, r.key.data, r.key.method, r.key.rate): r for r in results.under("paper")}
+    """The tables under protocol=tuned, beside the two protocols with one setting for all methods on the same cells."""
+    under, shared = results.under("tuned"), ("paper", "documented")
+    found = {
+        (name, r.key.missing, r.key.data, r.key.method, r.key.rate): f"{r.mean:.2f}"
+        for name in shared
+        for r in results.under(name)
+        if r.mean is not None
+    }
     rows = []
     for result in under:
         if result.mean is None or result.cell is None:
             continue
-        plain = found.get((result.key.missing, result.key.data, result.key.method, result.key.rate))
+        key = result.key
+        others = [found.get((name, key.missing, key.data, key.method, key.rate), "") for name in shared]
         names = [result.labels[key] for key in ("missing", "data", "method")]
         ours = f"{result.mean:.2f} ±{result.summary.mask_std or 0:.2f}"
         chosen = result.cell.protocol["tuning"]["chosen"]
         setting = ", ".join(f"{key.partition('.')[2]} {value}" for key, value in chosen.items())
-        before = f"{plain.mean:.2f}" if plain is not None and plain.mean is not None else ""
         printed = f"{result.paper:.2f}" if result.paper is not None else ""
-        rows.append([*names, f"{result.key.rate:g}", ours, before, printed, setting])
-    head = ["", "dataset", "method", "rate", "tuned", "`protocol=paper`", "the paper", "chosen"]
+        rows.append([*names, f"{result.key.rate:g}", ours, *others, printed, setting])
+    head = [
+        "",
+        "dataset",
+        "method",
+        "rate",
+        *(f"`{name}`" for name in ("tuned", *shared)),
+        "the paper",
+        "chosen",
+    ]
     return _table(head, rows) if rows else "Nothing run yet."
 
 

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from pagnn_bench.cell import Cell
 from pagnn_bench.paper import paper_accuracy
 from pagnn_bench.store import Store
-from pagnn_bench.tables.variants import _packaged
+from pagnn_bench.tables.variants import _file, _packaged
 
 PROVENANCE = {
     "version": "0.1.0",
@@ -42,7 +42,8 @@ def make_cell(
     groups = {
         group: _packaged(group, name) or {"name": name, "split": "random"} for group, name in names.items()
     }
-    groups["data"] = {**groups["data"], "recommended": {"hidden": 16, "weight_decay": 0.005}}
+    recommended = _file("data", data).get("recommended", {"hidden": 16, "weight_decay": 0.005})
+    groups["data"] = {**groups["data"], "recommended": recommended}
     for group in groups:
         groups[group] = {**groups[group], "name": names[group], **changed.get(f"{group}_", {})}
     if protocol not in ("paper", "literal", "quick"):

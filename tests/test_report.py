@@ -134,6 +134,15 @@ def test_the_verdict_is_three_sentences(store):
     assert third.endswith("on these numbers.")
 
 
+def test_ranks_are_those_on_common_masks(store):
+    for rate in (0.1, 0.5):
+        for method, value in {"mf": 71.0, "zero": 70.0}.items():
+            save_trials(store, make_cell(method, rate=rate), lambda mask, seed, v=value: v, [0], [0])
+        save_trials(store, make_cell("fp", rate=rate), lambda mask, seed: 60.0 + 30 * mask, [0, 1], [0])
+    [ranks] = [t for t in statistics_tables(load_results(store).under("paper"), "type1") if "rank" in t.name]
+    assert [row[0].text for row in ranks.parts[0].rows] == ["MF", "zero", "fp"]
+
+
 def test_comparisons_and_ranks(store):
     levels = {"mf": 60.0, "pagnn_m": 70.0, "pagnn_n": 71.0}
     for method, level in levels.items():

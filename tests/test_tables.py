@@ -23,7 +23,7 @@ from tests.fabricate import PROVENANCE, like_the_paper, make_cell, save_trials
 
 KEYS = [
     *("method", "data", "missing", "rate", "protocol"),
-    *("mean", "std", "ci_low", "ci_high", "n_trials", "n_masks"),
+    *("mean", "std", "std_seeds", "ci_low", "ci_high", "ci_over", "n_trials", "n_masks"),
     *("paper", "difference", "verdict", "epochs", "seconds_per_epoch"),
 ]
 
@@ -67,8 +67,14 @@ def test_the_numbers_of_a_record(store, capsys):
     half = scipy_stats.t.ppf(0.975, 1) * 0.5
     assert record["mean"] == 77.75
     assert record["std"] == pytest.approx(0.5**0.5, abs=1e-4)
+    assert record["std_seeds"] == pytest.approx(0.5 * 0.5**0.5, abs=1e-4)
     assert (record["ci_low"], record["ci_high"]) == pytest.approx((77.75 - half, 77.75 + half), abs=1e-4)
-    assert (record["n_trials"], record["n_masks"], record["epochs"]) == (4, 2, 300)
+    assert (record["ci_over"], record["n_trials"], record["n_masks"], record["epochs"]) == (
+        "masks",
+        4,
+        2,
+        300,
+    )
     assert (record["paper"], record["difference"], record["verdict"]) == (77.46, 0.29, TOLERATED)
     assert record["seconds_per_epoch"] == pytest.approx(0.0046 * 1.01)
 
@@ -81,6 +87,20 @@ def test_csv_holds_the_same(store, capsys):
         for record in records(store, capsys)
     ]
     assert rows == flat
+
+
+def test_the_interval_of_a_single_mask_says_that_it_covers_seeds_only(store, capsys):
+    save_trials(store, make_cell(), lambda mask, seed: 77.0 + seed, masks=[0], seeds=[0, 1])
+    record = next(record for record in records(store, capsys) if record["mean"] is not None)
+    assert record["ci_low"] < record["ci_high"]
+    assert record["ci_over"] == "seeds"
+
+
+def test_masks_count_alike_however_many_seeds_they_have(store, capsys):
+    save_trials(store, make_cell(), lambda mask, seed: 70.0, masks=[0], seeds=range(20))
+    save_trials(store, make_cell(), lambda mask, seed: 80.0, masks=[1], seeds=[0])
+    record = next(record for record in records(store, capsys) if record["mean"] is not None)
+    assert record["mean"] == 75.0
 
 
 def test_a_single_trial_has_no_interval(store, capsys):
@@ -159,8 +179,17 @@ def test_settings_that_differ_never_meet_in_one_entry(store, capsys):
 
 
 def test_defaults_that_depend_on_the_data_are_defaults(store, capsys):
-    fill(store, data_={"recommended": {"hidden": 64, "weight_decay": 0.01}}, method_={"hidden": 64})
-    assert [r["method"] for r in records(store, capsys) if r["mean"] is not None] == ["pagnn_n"]
+    fill(store, data="amaphoto", method_={"hidden": 64})
+    fill(store, data="mine", data_={"recommended": {"hidden": 8, "weight_decay": 0.1}}, method_={"hidden": 8})
+    assert [r["method"] for r in records(store, capsys) if r["mean"] is not None] == ["pagnn_n", "pagnn_n"]
+
+
+def test_what_a_packaged_dataset_does_not_recommend_is_no_default(store, capsys):
+    fill(store, value=70.0)
+    fill(store, value=60.0, data_={"recommended": {"hidden": 2, "weight_decay": 0.0005}})
+    found = {(r["method"], r["protocol"]): r["mean"] for r in records(store, capsys) if r["mean"] is not None}
+    other = ("pagnn_n[hidden=2]", "paper[weight_decay=0.0005]")
+    assert found == {("pagnn_n", "paper"): 70.75, other: 60.75}
 
 
 def test_unknown_methods_have_their_most_common_settings_as_default(store, capsys):
@@ -184,6 +213,16 @@ def test_one_protocol_at_a_time_and_the_others_are_named(store, capsys):
 
 
 # ---- the layout
+
+
+def test_bold_is_the_best_on_the_masks_that_a_column_has_in_common(store, capsys):
+    save_trials(store, make_cell("mf"), lambda mask, seed: 70.0 + 10 * mask, masks=range(2), seeds=[0])
+    save_trials(store, make_cell("pagnn_n"), lambda mask, seed: 72.0, masks=[0], seeds=[0])
+    text = tables(store, capsys, "--table", "2")
+    assert "**72.00**" in text
+    assert "**75.00**" not in text
+    assert "75.00" in text
+    assert "in bold the best on the masks that all of a column have" in text
 
 
 def test_markdown_is_aligned_has_the_best_in_bold_and_leaves_empty_what_is_missing(store, capsys):
@@ -279,21 +318,21 @@ def test_a_wrong_request_is_one_sentence(arguments, capsys):
 # ---- timing and data
 
 
-def test_timing_takes_lone_trials_and_adds_the_time_of_filling_in_for_two_stage_methods(store, capsys):
+def test_timing_takes_lone_trials_and_adds_the_preparation_of_every_method(store, capsys):
     for method in ("mf", "pagnn_n"):
         save_trials(store, make_cell(method, protocol="timing"), lambda m, s: 70.0, [0], range(3), stack=1)
         save_trials(store, make_cell(method), lambda m, s: 70.0, [0], range(3), stack=3)
     results = load_results(store)
     assert timing_protocol(results) == "timing"
     mf, pagnn = measure(results.under("timing"))
-    # 300 epochs at 4.0, 4.08, 4.16 ms; filling in takes 0.3 s = 1 ms per epoch.
+    # 300 epochs at 4.0, 4.08, 4.16 ms; preparation takes 0.3 s = 1 ms per epoch.
     assert mf.repeats == pytest.approx((5.0, 5.08, 5.16))
-    assert (mf.two_stage, mf.median) == (True, pytest.approx(5.08))
-    assert pagnn.repeats == pytest.approx((4.6, 4.692, 4.784))
-    assert pagnn.quartiles == pytest.approx((4.646, 4.738))
+    assert (mf.median, mf.prepare_share) == (pytest.approx(5.08), pytest.approx(1 / 5.08))
+    assert pagnn.repeats == pytest.approx((5.6, 5.692, 5.784))
+    assert pagnn.quartiles == pytest.approx((5.646, 5.738))
     record = records(store, capsys, "--table", "timing")[1]
     assert (record["method"], record["repeats"]) == ("pagnn_n", 3)
-    assert record["ratio_to_mf"] == pytest.approx(4.692 / 5.08, abs=1e-4)
+    assert record["ratio_to_mf"] == pytest.approx(5.692 / 5.08, abs=1e-4)
     shown = tables(store, capsys, "--table", "timing")
     assert "5.08 5.04–5.12" in shown
     assert "Measured on: cpu, 1 thread." in shown

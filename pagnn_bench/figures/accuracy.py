@@ -29,8 +29,8 @@ def accuracy_figure(results: Sequence[Result]) -> Figure | None:
     look = look_of(run)
     panels = [Panel(partial(_draw_accuracy, group, look)) for group in grouped(run).values()]
     caption = (
-        "Test accuracy against missing rate. Lines: our mean over all trials; bands: its 95 % confidence interval; "
-        "hollow diamonds: the paper's numbers."
+        "Test accuracy against missing rate. Lines: our mean over masks; bands: its 95 % confidence interval where "
+        "there are two masks or more; hollow diamonds: the paper's numbers."
     )
     has_paper = any(result.paper is not None for result in run)
     columns = panels_abreast(run)
@@ -45,10 +45,12 @@ def _draw_accuracy(results: Sequence[Result], look: Look, axes: Axes, tips: Tips
         colour, rates = look.colour(method), [result.key.rate for result in line]
         means = [result.mean or 0.0 for result in line]
         axes.plot(rates, means, color=colour, linewidth=look.width(method), zorder=3)
-        banded = [(result.key.rate, result.summary.interval) for result in line if result.summary.interval]
+        banded = [result for result in line if result.summary.masks > 1]
         if banded:
-            low, high = ([getattr(interval, end) for _, interval in banded] for end in ("low", "high"))
-            axes.fill_between([rate for rate, _ in banded], low, high, color=colour, alpha=0.15, linewidth=0)
+            intervals = [result.summary.interval for result in banded]
+            low, high = ([getattr(interval, end) for interval in intervals] for end in ("low", "high"))
+            at = [result.key.rate for result in banded]
+            axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
         point: Any = {"color": colour, "marker": look.marker(method), "markersize": 4, "linestyle": "none"}
         axes.plot(rates, means, **point, zorder=4, gid=tips.add(*map(describe, line)))
         printed = [result for result in line if result.paper is not None]

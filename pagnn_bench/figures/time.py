@@ -30,7 +30,7 @@ def timing_figure(timings: Sequence[Timing]) -> Figure | None:
         panels.append(Panel(partial(_draw_times, timings, look, True)))
     caption = (
         "Time of one training epoch, evaluation excluded: median over repeats, bars from the first to the third "
-        "quartile. Two-stage methods: (filling in + training) / epochs of training."
+        "quartile. What a method does once per mask (filling in, fitting, aggregating) is part of the time."
     )
     swatches = [(text, colour, "") for text, colour, _ in legend(timings, look)]
     return Figure("timing", "Time per epoch", caption, panels, swatches, columns=2, size=(4.0, 2.7))
@@ -60,7 +60,7 @@ def _draw_times(timings: Sequence[Timing], look: Look, ratio: bool, axes: Axes, 
                 else ""
             )
             text += f", {timing.median / here[REFERENCE].median:.2f} times MF" if REFERENCE in here else ""
-            text += f"; filling in is {100 * timing.fill_share:.0f} % of it" if timing.two_stage else ""
+            text += f"; preparation is {100 * timing.prepare_share:.0f} % of it"
             heights.append(timing.median / unit)
             x = number + (offset - (len(methods) - 1) / 2) * width
             bar = axes.bar([x], [timing.median / unit], 0.92 * width, color=look.colour(method))
@@ -114,7 +114,7 @@ def trade_off_figure(results: Sequence[Result], timings: Sequence[Timing]) -> Fi
     how = (
         "measured one network at a time, as in the figure of times"
         if alone
-        else "as the tables were run, with many seeds trained at once and without the time of filling in"
+        else "as the tables were run, with many seeds trained at once and without the time of preparation"
     )
     caption = (
         f"Test accuracy at missing rate {TIME_RATE:g} against time per epoch, {how}. Up and left is better."

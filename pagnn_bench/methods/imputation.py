@@ -110,7 +110,7 @@ class LearnedImputation(ImputationMethod):
 
 
 def _compact(values: np.ndarray) -> np.ndarray:
-    """Half precision, a relative error of at most 1/2048; single precision where values are too large for that."""
+    """Half precision, an error of at most 1/2048 of the value or of 3e-8; single precision if values are too large."""
     if not np.isfinite(values).all():
         raise FloatingPointError(
             "the imputation model diverged: it fills in values that are not finite numbers"

@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from pagnn_bench import __version__
-from pagnn_bench.claims import FAILS, HOLDS, UNDECIDED, Claim, check_claims
+from pagnn_bench.claims import FAILS, HOLDS, MIXED, UNDECIDED, Claim, check_claims
 from pagnn_bench.figures.canvas import Figure, page_svgs
 from pagnn_bench.paper import TABLES, paper_entries
 from pagnn_bench.report.statistics import statistics_tables
@@ -113,7 +113,8 @@ def _agreement(results: Sequence[Result]) -> str:
     verdicts = Counter(result.verdict for result in both)
     sizes = [abs(result.difference or 0.0) for result in both]
     far = max(both, key=lambda result: abs(result.difference or 0.0))
-    reach = [(i.high - i.low) / 2 for result in both if (i := result.summary.interval) is not None]
+    inside = [result.summary.interval for result in both if result.verdict == INSIDE]
+    reach = [(interval.high - interval.low) / 2 for interval in inside if interval is not None]
     width = f" (±{statistics.median(reach):.2f} points in the median)" if reach else ""
     return (
         f"In {verdicts[INSIDE]} the paper's number lies inside our 95 % interval{width}, in {verdicts[TOLERATED]} more "
@@ -129,6 +130,7 @@ def _standing(claims: Sequence[Claim]) -> str:
     words = {
         HOLDS: ("holds", "hold"),
         FAILS: ("does not", "do not"),
+        MIXED: ("is mixed", "are mixed"),
         UNDECIDED: ("is undecided", "are undecided"),
     }
     texts = [f"{counts[key]} {one if counts[key] == 1 else many}" for key, (one, many) in words.items()]
@@ -146,13 +148,11 @@ def _protocols(results: Results, protocol: str) -> list[tuple[str, str]]:
 
 
 def _row(result: Result) -> dict[str, Any]:
-    interval = result.summary.interval
     return {
         **result.record(),
         "labels": result.labels,
         "copied": result.copied,
         "failed": result.summary.failed + sum(len(failure.seeds) for failure in result.failures),
-        "over": interval.over if interval else "",
         "run": result.cell is not None,
     }
 

@@ -9,7 +9,14 @@ import numpy as np
 
 from pagnn_bench.stats import average_ranks, compare, critical_difference, friedman
 from pagnn_bench.tables.layout import CEILING, Part, Table, Value
-from pagnn_bench.tables.results import Place, Result, by_method, paired_differences
+from pagnn_bench.tables.results import (
+    Place,
+    Result,
+    by_method,
+    common_masks,
+    mean_over,
+    paired_differences,
+)
 
 FEWEST_METHODS, FEWEST_CELLS = 3, 2
 
@@ -56,19 +63,28 @@ def _comparisons(
     return Table(f"comparisons-{missing}", f"Paired comparisons, {label}", caption, [Part([], header, rows)])
 
 
+def _scores(results: Sequence[Result]) -> list[float]:
+    masks = common_masks(results)
+    return [mean_over(result, masks) for result in results]
+
+
 def _ranks(
     methods: dict[str, dict[Place, Result]], labels: dict[str, str], missing: str, label: str
 ) -> Table | None:
     """Average ranks over the cells that all methods have; a method with few cells is left out rather than the cells."""
     names = list(methods)
     while len(names) >= FEWEST_METHODS:
-        shared = sorted(set.intersection(*(set(methods[name]) for name in names)))
+        shared = [
+            place
+            for place in sorted(set.intersection(*(set(methods[name]) for name in names)))
+            if common_masks(methods[name][place] for name in names)
+        ]
         if len(shared) >= FEWEST_CELLS:
             break
         names.remove(min(names, key=lambda name: len(methods[name])))
     else:
         return None
-    scores = np.array([[methods[name][place].mean for name in names] for place in shared], dtype=float)
+    scores = np.array([_scores([methods[name][place] for name in names]) for place in shared])
     ranks = average_ranks(scores)
     needed = critical_difference(len(names), len(shared))
     best = float(ranks.min())
@@ -82,8 +98,9 @@ def _ranks(
     ]
     left_out = [labels[name] for name in methods if name not in names]
     caption = [
-        f"Average rank (1 is best) over the {len(shared)} cells that all of these methods have; Friedman's test that "
-        f"all rank alike: p = {friedman(scores):.2g}; Nemenyi's critical difference at 5 %: {needed:.2f}.",
+        f"Average rank (1 is best) over the {len(shared)} cells that all of these methods have, by their means on "
+        f"common masks; Friedman's test that all rank alike: p = {friedman(scores):.2g}; Nemenyi's critical "
+        f"difference at 5 %: {needed:.2f}.",
         *([f"Left out, since not run on enough of the cells: {', '.join(left_out)}."] if left_out else []),
     ]
     header = ["Method", "average rank", "differs from the best"]

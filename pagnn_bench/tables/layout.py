@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from pagnn_bench.cell import Cell
 from pagnn_bench.paper import DATASETS, METHODS, RATES, TABLES
 from pagnn_bench.summary import count
-from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, Result, in_order
+from pagnn_bench.tables.results import (
+    DIFFERS,
+    INSIDE,
+    TOLERATED,
+    TOO_FEW,
+    Result,
+    common_masks,
+    in_order,
+    mean_over,
+)
 from pagnn_bench.tables.timing import REFERENCE, Timing, at, timed_places
 
 SYMBOLS = {INSIDE: "=", TOLERATED: "≈", DIFFERS: "≠", TOO_FEW: "?"}
@@ -111,7 +120,7 @@ def _accuracy_part(results: Sequence[Result], data: Sequence[str], compare: bool
         line = [found.get((method, *column)) for column in columns]
         if rows and _section(method) != _section(methods[number - 1]):
             rules.add(len(rows))
-        ours = [_ours(result, usual, best[column]) for result, column in zip(line, columns)]
+        ours = [_ours(result, usual, method in best[column]) for result, column in zip(line, columns)]
         name = Value(labels[method])
         if not compare:
             rows.append([name, *ours])
@@ -143,22 +152,30 @@ def _rates(results: Iterable[Result], data: str) -> list[float]:
 
 def _best(
     found: dict[tuple[str, str, float], Result], methods: Iterable[str], data: str, rate: float
-) -> str | None:
-    """The highest mean of a column as it is printed; none if there is nothing to compare it with."""
-    results = [found.get((method, data, rate)) for method in methods if method.partition("[")[0] != CEILING]
-    means = [result.mean for result in results if result is not None and result.mean is not None]
-    return f"{max(means):.2f}" if len(means) > 1 else None
+) -> set[str]:
+    """The best methods of a column, on the masks that all of it have; none if there is nothing to compare with.
+
+    On masks of its own a method may be ahead by its luck with them: they vary as much as methods do.
+    """
+    rivals = [method for method in methods if method.partition("[")[0] != CEILING]
+    results = {method: found[method, data, rate] for method in rivals if (method, data, rate) in found}
+    run = {method: result for method, result in results.items() if result.mean is not None}
+    masks = common_masks(run.values())
+    if len(run) < 2 or not masks:
+        return set()
+    means = {method: f"{mean_over(result, masks):.2f}" for method, result in run.items()}
+    highest = max(means.values(), key=float)
+    return {method for method, mean in means.items() if mean == highest}
 
 
-def _ours(result: Result | None, usual: int | None, best: str | None) -> Value:
+def _ours(result: Result | None, usual: int | None, is_best: bool) -> Value:
     if result is None or result.mean is None:
         return Value("failed") if result is not None and result.cell is not None else Value()
-    text, summary = f"{result.mean:.2f}", result.summary
+    summary = result.summary
     small = [] if summary.mask_std is None else [f"±{summary.mask_std:.2f}"]
     if summary.trials != usual:
         small.append(f"n={summary.trials}")
-    is_best = text == best and result.key.method.partition("[")[0] != CEILING
-    return Value(text, " ".join(small), bold=is_best)
+    return Value(f"{result.mean:.2f}", " ".join(small), bold=is_best)
 
 
 def _paper(result: Result | None) -> Value:
@@ -189,10 +206,13 @@ def _usual_trials(results: Iterable[Result]) -> int | None:
 def _describe_trials(results: Sequence[Result], usual: int | None) -> list[str]:
     if not results:
         return ["Nothing run yet."]
-    text = ["Test accuracy in percent: mean over all trials, ± standard deviation over masks, best in bold."]
+    alike = len({frozenset(result.summary.by_mask) for result in results}) == 1
+    best = "best" if alike else "best on the masks that all of a column have"
+    text = [
+        f"Test accuracy in percent: mean of the means of masks, ± their standard deviation; in bold the {best}."
+    ]
     every = "in every entry" if all(result.summary.trials == usual for result in results) else "unless noted"
-    alike = [result.summary for result in results if result.summary.trials == usual]
-    masks = {summary.masks for summary in alike}
+    masks = {result.summary.masks for result in results if result.summary.trials == usual}
     on = count(masks.pop(), "mask") if len(masks) == 1 else f"{min(masks)} to {max(masks)} masks"
     text.append(f"n = {count(usual or 0, 'trial')} on {on} {every}.")
     if failed := sum(result.summary.failed for result in results):
@@ -256,7 +276,8 @@ def timing_table(timings: Sequence[Timing], protocol: str | None) -> Table:
         [
             "Milliseconds per training epoch of one network, evaluation excluded: median and quartiles over "
             f"{count(repeats[0], 'repeat') if len(repeats) == 1 else f'{repeats[0]} to {repeats[-1]} repeats'}; "
-            "two-stage methods: (filling in + training) / epochs of training.",
+            "(preparation + training) / epochs, where preparation is all that a method does once per mask: filling "
+            "in, fitting, aggregating.",
             f"Protocol {protocol}" + (f", {places[0][1]}, rate {places[0][2]:g}." if one_kind else "."),
             f"Measured on: {'; '.join(sorted({where for timing in timings for where in timing.where}))}.",
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -91,8 +92,10 @@ class Result:
             **{name: getattr(self.key, name) for name in ("method", "data", "missing", "rate", "protocol")},
             "mean": _rounded(summary.mean),
             "std": _rounded(summary.mask_std),
+            "std_seeds": _rounded(summary.seed_std),
             "ci_low": _rounded(interval.low if interval else None),
             "ci_high": _rounded(interval.high if interval else None),
+            "ci_over": interval.over if interval else None,
             "n_trials": summary.trials,
             "n_masks": summary.masks,
             "paper": self.paper,
@@ -235,7 +238,18 @@ def by_method(results: Iterable[Result]) -> dict[str, dict[Place, Result]]:
     return found
 
 
+def common_masks(results: Iterable[Result]) -> set[int]:
+    """The masks that all of these have: their means over other masks are means of other things."""
+    masks = [set(result.summary.by_mask) for result in results]
+    return set.intersection(*masks) if masks else set()
+
+
+def mean_over(result: Result, masks: Iterable[int]) -> float:
+    """The mean over these masks only, in percent."""
+    return statistics.fmean(result.summary.mask_means[mask] for mask in masks)
+
+
 def paired_differences(first: Result, second: Result) -> list[float]:
     """First minus second on every mask that both have, from the means over seeds; in percentage points."""
     ours, theirs = first.summary.mask_means, second.summary.mask_means
-    return [ours[mask] - theirs[mask] for mask in sorted(ours.keys() & theirs.keys())]
+    return [ours[mask] - theirs[mask] for mask in sorted(common_masks([first, second]))]

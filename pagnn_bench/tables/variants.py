@@ -73,9 +73,15 @@ def _most_common(settings: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _defaults(cell: Cell, group: str) -> dict[str, Any] | None:
-    """The packaged settings of a group, with what they take from the cell's dataset filled in; None if unknown."""
+    """The packaged settings of a group, with what they take from the cell's dataset filled in; None if unknown.
+
+    What a packaged dataset recommends is read from its file and not from the cell: settings recommended in another
+    version, or by the person who ran it, are other settings.
+    """
     given = getattr(cell, group)
-    found = _resolved(group, given["name"], canonical_json(cell.data))
+    recommended = _file("data", cell.data["name"]).get("recommended")
+    data = {**cell.data, "recommended": recommended} if recommended else cell.data
+    found = _resolved(group, given["name"], canonical_json(data))
     if found is None:
         return None
     # What refers to something that only a run knows counts as default.
@@ -101,15 +107,23 @@ def _resolved(group: str, name: str, data: str) -> dict[str, Any] | None:
 @cache
 def _packaged(group: str, name: str) -> dict[str, Any] | None:
     """The configuration file of a choice, with the files that it builds on; None if there is none."""
-    file = files("pagnn_bench.conf").joinpath(group, f"{name}.yaml")
-    if not file.is_file():
+    content = _file(group, name)
+    if not content:
         return None
-    content = yaml.safe_load(file.read_text(encoding="utf-8"))
     config: dict[str, Any] = {}
-    for entry in content.pop("defaults", []):
+    for entry in content.get("defaults", []):
         if isinstance(entry, str) and entry != "_self_":
             config |= _packaged(group, entry.partition("@")[0]) or {}
-    return {key: value for key, value in (config | content).items() if key not in NOT_IDENTITY}
+    settings = {key: value for key, value in (config | content).items() if key not in NOT_IDENTITY}
+    settings.pop("defaults", None)
+    return settings
+
+
+@cache
+def _file(group: str, name: str) -> dict[str, Any]:
+    """What stands in the file of a choice; empty if there is none."""
+    file = files("pagnn_bench.conf").joinpath(group, f"{name}.yaml")
+    return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
 def _difference(settings: Mapping[str, Any], default: Mapping[str, Any]) -> str:

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from pagnn_bench.data import fetch, load_graph
 from pagnn_bench.data.files import TABLE
 from pagnn_bench.errors import RequestError
+from pagnn_bench.methods.base import Context
+from pagnn_bench.methods.pagnn import PaGNN
+from pagnn_bench.missing import draw_observed, hide
 
 CHECKSUMS = {
     "cora": "35e87fc07a6aa90b417b7b40274ef3eb3457f9820337fd9be9d68a10f29655fa",
@@ -162,3 +166,17 @@ def test_unknown_source(data_config):
         RequestError, match=r"data.source=magic: choose from planetoid, amazon, synthetic, custom, pyg"
     ):
         load_graph(data_config("cora", source="magic"))
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("name", "empty", "blind"), [("cora", 0.618, 0.226), ("citeseer", 0.690, 0.449)])
+def test_known_shares_of_nodes_that_see_nothing_at_rate_09(load, name, empty, blind):
+    """Counted once on the real graphs by code that has nothing to do with this one."""
+    graph = load(name)
+    method = PaGNN("n", mask_update=False, hidden=1, dropout=0.5, input_dropout="post", bias=True)
+    facts = []
+    for mask in range(5):
+        observed = draw_observed({"pattern": "rows", "exact": False}, 0.9, graph.features.shape, seed=mask)
+        facts.append(method.signal(hide(graph, observed), Context(0, torch.device("cpu"))).facts)
+    assert np.mean([fact["empty_share"] for fact in facts]) == pytest.approx(empty, abs=0.02)
+    assert np.mean([fact["blind_share"] for fact in facts]) == pytest.approx(blind, abs=0.02)

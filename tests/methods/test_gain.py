@@ -259,7 +259,8 @@ def test_fills_with_probabilities_or_whole_numbers(pattern, rate, round_):
     assert filled[~known].max() <= 1
     assert np.isin(filled[~known], (0, 1)).all() == round_
     blind = filled[~known.any(axis=1)]
-    np.testing.assert_allclose(blind, np.repeat(blind[:1], len(blind), axis=0), atol=1 if round_ else 0.02)
+    if not round_:  # rounding sets apart what lies on either side of 1/2, however near
+        np.testing.assert_allclose(blind, np.repeat(blind[:1], len(blind), axis=0), atol=0.02)
     if pattern == "cells":
         assert (filled[:, 2] == 0).all()
 
