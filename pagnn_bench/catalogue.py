@@ -25,6 +25,9 @@ def choices(group: str) -> dict[str, str]:
 
 def list_command(arguments: list[str]) -> int:
     """``list``: one line per choice, read from the configuration files."""
+    if arguments in (["-h"], ["--help"]):
+        print(f"pagnn-bench list [GROUP]: what can be chosen; GROUP is one of {', '.join(GROUPS)}.")
+        return 0
     if len(arguments) > 1 or any(group not in GROUPS for group in arguments):
         raise RequestError(f"list {' '.join(arguments)}: name one group or none: {', '.join(GROUPS)}.")
     for group in arguments or GROUPS:

@@ -3,24 +3,28 @@
     <results_dir>/collected/<data>-<missing>.csv     one row a trial, for pandas, for people and for small diffs
     <results_dir>/collected/<data>-<missing>.json    what stands behind the rows: cells, batches, provenance
 
-Both together hold everything that the batch files hold, and the store reads them the same way.
+Both together hold everything that the batch files hold, and the store reads them the same way. The description has the
+checksum of its rows, and changing it changes both: rows are first written as ``.csv.next``, which counts once the
+description fits it and is then renamed. So whenever a writer is killed, one whole pair is there.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import hashlib
 import io
 import json
+import os
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pagnn_bench.arguments import Parser, add_results, results_folder
 from pagnn_bench.cell import Cell, digest
-from pagnn_bench.sealed import SealedFiles, names_in, write_bytes, write_sealed
+from pagnn_bench.sealed import SealedFiles, StoreError, names_in, write_bytes, write_sealed
 
 COLUMNS = ("mask", "seed", "status", "test_acc", "val_acc", "val_loss", "best_epoch", "epochs")
 VARYING = ("time",)  # what differs between batches of one origin: the same software on the same machine
@@ -53,6 +57,8 @@ def folder_of(results_dir: Path) -> Path:
 def write_collected(results_dir: Path, content: Iterable[tuple[Cell, list[BatchContent]]]) -> list[Path]:
     """Write the tables anew; a table whose content is unchanged keeps every byte.
 
+    Whoever calls this has read all that is in the tables now: what is not in ``content`` is lost.
+
     Args:
         results_dir: the results folder.
         content: every cell with all its batches.
@@ -68,12 +74,19 @@ def write_collected(results_dir: Path, content: Iterable[tuple[Cell, list[BatchC
         rows.sort(key=lambda item: item[0].id)
         path = folder_of(results_dir) / f"{name}.csv"
         text = _table(rows).encode()
-        # The rows first: a description that does not fit them is noticed, and the tables are written again.
-        write_bytes(path, text)
+        write_bytes(_next(path), text)
         body = {"kind": "collected", "csv_sha256": hashlib.sha256(text).hexdigest(), **_description(rows)}
         write_sealed(path.with_suffix(".json"), body, indent=1)
+        try:
+            os.replace(_next(path), path)
+        except OSError as error:
+            raise StoreError(f"{path} could not be replaced: {error.strerror}.") from error
         paths.append(path)
     return paths
+
+
+def _next(table: Path) -> Path:
+    return table.with_suffix(".csv.next")
 
 
 def _table(rows: Iterable[tuple[Cell, list[BatchContent]]]) -> str:
@@ -123,25 +136,35 @@ def _description(rows: Iterable[tuple[Cell, list[BatchContent]]]) -> dict[str, A
 
 def read_collected(results_dir: Path, files: SealedFiles) -> Collected:
     """Everything in the tables of a results folder; a table that is not whole is reported and not counted."""
-    found = Collected()
-    for name in names_in(folder_of(results_dir)):
-        path = folder_of(results_dir) / name
-        if not name.endswith(".json"):
-            continue
-        body = files.read(path, kind="collected")
+    found, folder = Collected(), folder_of(results_dir)
+    names = names_in(folder)
+    for stem in sorted({Path(name).stem for name in names if name.endswith((".csv", ".json"))}):
+        table, described = folder / f"{stem}.csv", f"{stem}.json" in names
+        body = files.read(folder / f"{stem}.json", kind="collected") if described else None
         if body is None:
+            if not described:
+                files.report(table, f"has no {stem}.json beside it; not counted")
             continue
-        table = path.with_suffix(".csv")
-        try:
-            text = table.read_bytes()
-        except OSError as error:
-            files.report(table, f"cannot be read ({error.strerror}); not counted")
-            continue
-        if hashlib.sha256(text).hexdigest() != body["csv_sha256"]:
-            files.report(table, f"does not fit {name}; not counted")
-            continue
-        _take_in(found, body, csv.DictReader(io.StringIO(text.decode(), newline="")))
+        text = _rows_of(table, body["csv_sha256"], files)
+        if text is not None:
+            _take_in(found, body, csv.DictReader(io.StringIO(text.decode(), newline="")))
     return found
+
+
+def _rows_of(table: Path, sha256: str, files: SealedFiles) -> bytes | None:
+    """The rows that a description speaks of; None, and a report, if they are not there."""
+    reason = f"does not fit {table.stem}.json"
+    for path in (table, _next(table)):
+        try:
+            text = path.read_bytes()
+        except OSError as error:
+            if path == table:
+                reason = f"cannot be read ({error.strerror})"
+            continue
+        if hashlib.sha256(text).hexdigest() == sha256:
+            return text
+    files.report(table, f"{reason}; not counted")
+    return None
 
 
 def _take_in(found: Collected, body: Mapping[str, Any], rows: Iterable[dict[str, str]]) -> None:
@@ -167,9 +190,13 @@ def collect_command(arguments: list[str]) -> int:
     """``pagnn-bench collect [--results DIR]``: write all results of a folder into its collected tables."""
     from pagnn_bench.store import Store  # the store reads these tables, so it imports this module
 
-    parser = argparse.ArgumentParser(prog="pagnn-bench collect", description=collect_command.__doc__)
-    parser.add_argument("--results", default="results", metavar="DIR", help="the results folder (./results)")
-    tables = Store(parser.parse_args(arguments).results).collect()
+    parser = Parser(prog="pagnn-bench collect", description=collect_command.__doc__)
+    add_results(parser)
+    try:
+        tables = Store(results_folder(parser.parse_args(arguments).results)).collect()
+    except StoreError as error:
+        print(f"pagnn-bench: {error} What was collected before is still there.", file=sys.stderr)
+        return 1
     for table in tables:
         print(table)
     if not tables:

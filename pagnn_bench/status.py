@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from pagnn_bench.arguments import Parser, add_results, results_folder
 from pagnn_bench.cell import Cell
 from pagnn_bench.runs import read_runs
 from pagnn_bench.store import Store, Trial
@@ -149,12 +149,13 @@ def _speed_and_end(per_minute: float | None, left: int) -> str:
 
 def status_command(arguments: list[str]) -> int:
     """``pagnn-bench status [--results DIR] [--watch]``."""
-    parser = argparse.ArgumentParser(prog="pagnn-bench status", description=status_command.__doc__)
-    parser.add_argument("--results", default="results", metavar="DIR", help="the results folder (./results)")
+    parser = Parser(prog="pagnn-bench status", description=status_command.__doc__)
+    add_results(parser)
     parser.add_argument("--watch", action="store_true", help=f"look again every {WATCH_SECONDS} seconds")
     options = parser.parse_args(arguments)
+    folder = results_folder(options.results)
     while True:
-        text = render(read_status(Path(options.results)))
+        text = render(read_status(folder))
         if options.watch and os.isatty(1):
             print("\033[H\033[2J", end="")  # an empty screen
         print(text, flush=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pagnn_bench.cell import Cell, digest
-from pagnn_bench.collected import BatchContent, Collected, read_collected, write_collected
+from pagnn_bench.collected import BatchContent, Collected, folder_of, read_collected, write_collected
 from pagnn_bench.errors import RequestError
 from pagnn_bench.sealed import SCHEMA, SealedFiles, names_in, write_sealed
 
@@ -106,10 +106,20 @@ class Store:
         return read_collected(self.results_dir, self._files)
 
     def collect(self) -> list[Path]:
-        """Write everything recorded here, batch files and earlier tables alike, into the collected tables."""
-        return write_collected(
-            self.results_dir, [(cell, list(self._contents(cell))) for cell in self.cells()]
-        )
+        """Write everything recorded here, batch files and earlier tables alike, into the collected tables.
+
+        Raises:
+            RequestError: a table could not be read; written anew it would lose the trials that are only there.
+            StoreError: a table could not be written.
+        """
+        content = [(cell, list(self._contents(cell))) for cell in self.cells()]
+        unread = [path.name for path in self.damaged if path.parent == folder_of(self.results_dir)]
+        if unread:
+            raise RequestError(
+                f"collect: {', '.join(unread)} could not be read and would be lost; "
+                "bring back the committed files, or move these away if their trials may go."
+            )
+        return write_collected(self.results_dir, content)
 
     @property
     def damaged(self) -> dict[Path, str]:

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from pagnn_bench.errors import RequestError
 from pagnn_bench.plan import Request, make_plan
 from pagnn_bench.runs import ALIVE_SECONDS, RunLog, read_runs
 from pagnn_bench.status import read_status, render, status_command
@@ -24,10 +25,13 @@ def start(store: Store, *requests: Request) -> RunLog:
     return RunLog(store.results_dir, requests, make_plan(requests, store, SETTINGS))
 
 
-def test_nothing_yet(store, capsys):
-    assert status_command(["--results", str(store.results_dir)]) == 0
+def test_nothing_yet(store, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert status_command([]) == 0
     assert capsys.readouterr().out == "Nothing has been run yet.\n"
     assert not store.results_dir.exists()
+    with pytest.raises(RequestError, match="there is no such folder"):
+        status_command(["--results", "nothing"])
 
 
 def test_a_running_command_on_its_way(store):

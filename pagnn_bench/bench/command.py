@@ -63,7 +63,7 @@ def _show(document: Document, options: argparse.Namespace) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from pagnn_bench.tables.command import Parser
+    from pagnn_bench.arguments import Parser
 
     parser = Parser(
         prog="pagnn-bench bench",

@@ -11,6 +11,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from pagnn_bench.arguments import Parser
 from pagnn_bench.data import load_graph
 from pagnn_bench.data.fetch import obtain
 from pagnn_bench.data.files import TABLE, data_root, file_state, read_checked, set_aside
@@ -33,9 +34,7 @@ def data_command(argv: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="pagnn-bench data", description="Show, fetch and check the real datasets."
-    )
+    parser = Parser(prog="pagnn-bench data", description="Show, fetch and check the real datasets.")
     actions = parser.add_subparsers(dest="action", required=True, metavar="{list,fetch,verify}")
     for action, text in (
         ("list", "the paper's statistics beside those of the graphs that are trained on"),

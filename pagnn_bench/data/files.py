@@ -34,11 +34,15 @@ def data_root(root: str | os.PathLike[str] | None) -> Path:
 
 
 def file_state(root: Path, path: str, sha256: str) -> str:
-    """``ok``, ``missing`` or ``damaged``."""
+    """``ok``, ``missing``, ``unreadable`` or ``damaged``."""
     file = root / path
     if not file.is_file():
         return "missing"
-    return "ok" if hashlib.sha256(file.read_bytes()).hexdigest() == sha256 else "damaged"
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return "unreadable"
+    return "ok" if hashlib.sha256(content).hexdigest() == sha256 else "damaged"
 
 
 def read_checked(root: Path, name: str, files: Files) -> dict[str, bytes]:

@@ -12,12 +12,12 @@ from pathlib import Path
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from pagnn_bench.arguments import Parser
 from pagnn_bench.errors import RequestError
 from pagnn_bench.figures import draw_all
 from pagnn_bench.figures.canvas import save_figure
 from pagnn_bench.report.content import Download, page_content
 from pagnn_bench.tables.command import (
-    Parser,
     accuracy_tables,
     add_results_options,
     choose_protocol,

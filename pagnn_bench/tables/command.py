@@ -9,8 +9,9 @@ import json
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+from pagnn_bench.arguments import Parser, add_results, results_folder
 from pagnn_bench.errors import RequestError
 from pagnn_bench.paper import DATASETS, TABLES, paper_datasets
 from pagnn_bench.store import Store
@@ -25,16 +26,9 @@ WRITERS = {"md": to_markdown, "latex": to_latex, "html": to_html}
 KINDS = ("2", "3", "timing", "data", "all")
 
 
-class Parser(argparse.ArgumentParser):
-    """Errors in one sentence, as everywhere in pagnn-bench."""
-
-    def error(self, message: str) -> NoReturn:
-        raise RequestError(f"{self.prog.removeprefix('pagnn-bench ')}: {message}.")
-
-
 def add_results_options(parser: argparse.ArgumentParser) -> None:
     """What all reading commands share."""
-    parser.add_argument("--results", metavar="DIR", help="folder of the results (default: ./results)")
+    add_results(parser)
     parser.add_argument(
         "--protocol",
         metavar="NAME",
@@ -44,9 +38,7 @@ def add_results_options(parser: argparse.ArgumentParser) -> None:
 
 def read_results(folder: str | None) -> Results:
     """The results below a folder; a folder that was named must exist."""
-    if folder is not None and not Path(folder).is_dir():
-        raise RequestError(f"--results {folder}: there is no such folder.")
-    return load_results(Store(folder or "results"))
+    return load_results(Store(results_folder(folder)))
 
 
 def choose_protocol(results: Results, name: str | None) -> str:

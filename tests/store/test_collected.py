@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import errno
 import json
+import os
 import shutil
 
 import pytest
 
+from pagnn_bench.cli import main
 from pagnn_bench.store import Store
 from tests.store.common import CELL, failed, ok, save
 
@@ -89,6 +92,85 @@ def test_the_table_is_for_people(filled):
         ("1", "3", "ok"),
     ]
     assert {float(row["test_acc"]) for row in rows if row["seed"] == "1"} == {1 / 3}
+
+
+def trials_of(results_dir) -> set[tuple[int, int]]:
+    return set(Store(results_dir).load(CELL))
+
+
+@pytest.mark.parametrize(
+    ("where", "came_through"), [("pagnn_bench.collected.write_sealed", False), ("os.replace", True)]
+)
+def test_a_writer_that_is_killed_between_its_two_files_loses_nothing(
+    filled, where, came_through, monkeypatch
+):
+    filled.collect()
+    shutil.rmtree(filled.cells_dir)
+    before, store, rename = trials_of(filled.results_dir), Store(filled.results_dir), os.replace
+    save(store, ok(7), mask=2)
+
+    def die(*arguments, **keys):
+        # Of the renamings only that of the finished rows: the others put single files in their places.
+        if where == "os.replace" and not str(arguments[0]).endswith(".next"):
+            return rename(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(where, die)
+        with pytest.raises(KeyboardInterrupt):
+            store.collect()
+    files = filled.cells_dir.rename(filled.results_dir / "elsewhere")
+    assert trials_of(filled.results_dir) == (before | {(2, 7)} if came_through else before)
+    assert not Store(filled.results_dir).damaged
+    files.rename(filled.cells_dir)
+    Store(filled.results_dir).collect()
+    shutil.rmtree(filled.cells_dir)
+    assert trials_of(filled.results_dir) == before | {(2, 7)}
+    assert not list(filled.results_dir.glob("collected/*.next"))
+
+
+@pytest.mark.parametrize(
+    "harm", ["rows changed", "rows lost", "description cut", "description lost", "newer"]
+)
+def test_collecting_never_overwrites_a_table_that_it_could_not_read(filled, harm, capsys):
+    table = filled.collect()[0]
+    description = table.with_suffix(".json")
+    shutil.rmtree(filled.cells_dir)
+    if harm == "rows changed":
+        table.write_bytes(table.read_bytes().replace(b"\n", b"\r\n"))
+    elif harm == "rows lost":
+        table.unlink()
+    elif harm == "description cut":
+        description.write_text(description.read_text()[:-100])
+    elif harm == "description lost":
+        description.unlink()
+    else:
+        description.write_text(description.read_text().replace('"schema": 1', '"schema": 99'))
+    save(Store(filled.results_dir), ok(7), mask=2)
+    kept = {path.name: path.read_bytes() for path in (table, description) if path.exists()}
+    for _ in range(2):  # a damaged description is set aside: then, too, its rows must stay
+        assert main(["collect", "--results", str(filled.results_dir)]) == 2
+        [sentence] = [
+            line for line in capsys.readouterr().err.splitlines() if line.startswith("pagnn-bench:")
+        ]
+        assert "could not be read and would be lost" in sentence
+        for name, content in kept.items():
+            if name != description.name or harm != "description cut":
+                assert (table.parent / name).read_bytes() == content
+
+
+def test_a_table_that_cannot_be_written_is_a_sentence(filled, monkeypatch, capsys):
+    def full(*arguments, **keys):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    assert main(["collect", "--results", str(filled.results_dir)]) == 1
+    assert "No space left on device" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path, capsys):
+    assert main(["collect", "--results", str(tmp_path / "nothing")]) == 2
+    assert "there is no such folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("suffix", ["csv", "json"])
