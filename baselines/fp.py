@@ -10,7 +10,7 @@ import torch
 
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import ImputationMethod
-from pagnn_bench.methods.learning import whole
+from pagnn_bench.methods.values import whole
 from pagnn_bench.missing import IncompleteGraph, Observed
 from pagnn_bench.nn.propagate import symmetric_operator
 from pagnn_bench.nn.sparse import csr_tensor

@@ -11,10 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pagnn_bench.cell import seed_for
-from pagnn_bench.errors import RequestError
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import LearnedImputation
-from pagnn_bench.methods.learning import BestWeights, UnitRange, fraction, hold_out, positive, whole
+from pagnn_bench.methods.learning import BestWeights, UnitRange, hold_out
+from pagnn_bench.methods.values import flag, fraction, positive, whole
 from pagnn_bench.missing import IncompleteGraph
 
 NOISE = 0.01  # missing inputs are drawn from U(0, 0.01), as in the authors' code
@@ -70,9 +70,7 @@ class GAIN(LearnedImputation):
         self.held_out, self.batch = fraction("held_out", held_out), whole("batch", batch)
         self.alpha, self.model_lr = positive("alpha", alpha), positive("model_lr", model_lr)
         self.hint_rate = fraction("hint_rate", hint_rate)
-        if not isinstance(round, bool):
-            raise RequestError(f"method.round={round}: choose true or false.")
-        self.round = round
+        self.round = flag("round", round)
 
     def learn(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
         unit, observed = UnitRange.of(graph), graph.observed.dense()

@@ -23,6 +23,7 @@ from pagnn_bench.baselines.gcnmf_layers import (
 from pagnn_bench.baselines.gcnmf_network import GCNmfNetwork, MixturePart
 from pagnn_bench.errors import RequestError
 from pagnn_bench.methods.base import Context, Method, Prepared
+from pagnn_bench.methods.values import flag, fraction, whole
 from pagnn_bench.missing import IncompleteGraph
 from pagnn_bench.nn.network import PARTS, neighbourhood
 from pagnn_bench.nn.propagate import symmetric_operator
@@ -55,16 +56,10 @@ class GCNmf(Method):
     def __init__(
         self, hidden: int, dropout: float, components: int, per_seed: bool, reference_quirks: bool
     ) -> None:
-        for key, count in {"hidden": hidden, "components": components}.items():
-            if not (type(count) is int and count > 0):
-                raise RequestError(f"method.{key}={count}: give a whole number of at least 1.")
-        if not (isinstance(dropout, (int, float)) and 0 <= dropout < 1):
-            raise RequestError(f"method.dropout={dropout}: give a rate from 0 up to, but not including, 1.")
-        for key, flag in {"per_seed": per_seed, "reference_quirks": reference_quirks}.items():
-            if not isinstance(flag, bool):
-                raise RequestError(f"method.{key}={flag}: choose true or false.")
-        self.hidden, self.dropout, self.components = hidden, float(dropout), components
-        self.per_seed, self.reference_quirks = per_seed, reference_quirks
+        self.hidden, self.components = whole("hidden", hidden), whole("components", components)
+        self.dropout = fraction("dropout", dropout)
+        self.per_seed = flag("per_seed", per_seed)
+        self.reference_quirks = flag("reference_quirks", reference_quirks)
 
     def prepare(self, graph: IncompleteGraph, context: Context) -> Prepared:
         context.report(f"mixture of {self.components}")

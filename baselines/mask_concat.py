@@ -9,7 +9,7 @@ import numpy as np
 
 from pagnn_bench.methods.base import Context, Signal
 from pagnn_bench.methods.imputation import ImputationMethod
-from pagnn_bench.methods.learning import positive
+from pagnn_bench.methods.values import positive
 from pagnn_bench.missing import IncompleteGraph
 
 

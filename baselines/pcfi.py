@@ -13,7 +13,7 @@ from pagnn_bench.baselines.fp import BLOCK_ENTRIES, diffuse
 from pagnn_bench.errors import RequestError
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import ImputationMethod
-from pagnn_bench.methods.learning import whole
+from pagnn_bench.methods.values import whole
 from pagnn_bench.missing import IncompleteGraph, Observed
 from pagnn_bench.nn.propagate import with_self_loops
 

@@ -24,7 +24,8 @@ from pagnn_bench.cell import seed_for
 from pagnn_bench.errors import RequestError
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import LearnedImputation
-from pagnn_bench.methods.learning import BestWeights, UnitRange, fraction, positive, whole
+from pagnn_bench.methods.learning import BestWeights, UnitRange
+from pagnn_bench.methods.values import flag, fraction, positive, whole
 from pagnn_bench.missing import IncompleteGraph
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.inputs import make_input
@@ -108,9 +109,7 @@ class SAT(LearnedImputation):
         self.n_gene, self.n_disc = whole("n_gene", n_gene), whole("n_disc", n_disc)
         self.epochs, self.evaluate_every = whole("epochs", epochs), whole("evaluate_every", evaluate_every)
         self.patience = None if patience is None else whole("patience", patience)
-        if not isinstance(calibrated, bool):
-            raise RequestError(f"method.calibrated={calibrated}: choose true or false.")
-        self.calibrated = calibrated
+        self.calibrated = flag("calibrated", calibrated)
 
     def learn(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
         rows = graph.observed.rows

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from pagnn_bench.cell import seed_for
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import LearnedImputation
-from pagnn_bench.methods.learning import BestWeights, UnitRange, fraction, hold_out, positive, whole
+from pagnn_bench.methods.learning import BestWeights, UnitRange, hold_out
+from pagnn_bench.methods.values import fraction, positive, whole
 from pagnn_bench.missing import IncompleteGraph
 from pagnn_bench.nn.dropout import DropoutStreams, dropout
 

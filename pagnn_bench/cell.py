@@ -60,7 +60,7 @@ def parse_indices(key: str, value: Any) -> list[int]:
 def parse_rate(value: Any) -> float:
     """The missing rate, a number in [0, 1)."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1:
-        return float(value)
+        return round(float(value), 10)  # range(0.1,0.9,0.2) has 0.30000000000000004
     raise RequestError(f"rate={value}: the missing rate is a number from 0 up to, but not including, 1.")
 
 
@@ -86,17 +86,23 @@ class Cell:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Cell:
         """Build a cell from the resolved top-level configuration (a plain mapping)."""
+        for group in ("method", "data", "missing", "protocol"):
+            name = config[group]["name"]
+            # It is part of a folder's name; a number will do.
+            if type(name) not in (str, int) or not re.fullmatch(r"[\w.+-]+", str(name)):
+                raise RequestError(
+                    f"{group}.name={name}: use letters, digits, dots, dashes and underscores only."
+                )
         data = dict(config["data"])
-        if not re.fullmatch(r"[\w.+-]+", str(data["name"])):  # it names a folder
-            raise RequestError(
-                f"data.name={data['name']}: use letters, digits, dots, dashes and underscores only."
-            )
         if data.get("path"):
             # A file of the user's own is known by its content: it may move, but it must not change unnoticed.
             path = Path(str(data["path"])).expanduser()
             if not path.is_file():
                 raise RequestError(f"data.path={data['path']}: there is no such file.")
-            data["content"] = hashlib.sha256(path.read_bytes()).hexdigest()
+            try:
+                data["content"] = hashlib.sha256(path.read_bytes()).hexdigest()
+            except OSError as error:
+                raise RequestError(f"data.path={data['path']}: cannot be read ({error.strerror}).") from error
         return cls(
             method=dict(config["method"]),
             data=data,

@@ -25,6 +25,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError
 
 from pagnn_bench.errors import RequestError
 
+NO_EXPERIMENT = ("experiment=null", "experiment=")  # the default, written out
 Tree: TypeAlias = "dict[str, Any]"  # a configuration as plain data, interpolations not yet resolved
 
 
@@ -60,8 +61,14 @@ class _Composer:
         self.base: tuple[str, ...] | None = None  # the choices of the first combination
 
     def all(self, words: list[str], multirun: bool) -> list[Tree]:
+        words = [word for word in words if word not in NO_EXPERIMENT]
+        if multirun and (several := self._each_experiment(words)):
+            # Each has axes of its own, so each is a command of its own.
+            return [tree for single in several for tree in _Composer(self.name).all(single, multirun)]
         swept = [word for word in words if self.parse(word).is_sweep_override()]
         fixed = tuple(word for word in words if word not in swept and self.is_choice(word))
+        for word in fixed:
+            self._check_choice(word)
         config = compose(self.name, list(fixed), return_hydra_config=True)
         HydraConfig.instance().set_config(config)  # for ${hydra:...} in configurations of the user's own
         if multirun or config.hydra.mode == RunMode.MULTIRUN:
@@ -73,7 +80,29 @@ class _Composer:
         self.trees[fixed] = {key: value for key, value in _tree(config).items() if key != "hydra"}
         return [self._combination(words)]
 
+    def _each_experiment(self, words: list[str]) -> list[list[str]]:
+        """The words with one experiment each, if they name several."""
+        for place, word in enumerate(words):
+            override = self.parse(word)
+            if override.key_or_group == "experiment" and override.is_sweep_override():
+                [split] = BasicSweeper.split_arguments([override], None)
+                return [[*words[:place], single, *words[place + 1 :]] for [single] in split]
+        return []
+
+    def _check_choice(self, word: str) -> None:
+        """Refuse what is no name of a choice: Hydra would take the last of a list, and break at a number."""
+        override = self.parse(word)
+        options = self.loader.get_group_options(override.key_or_group)
+        if not options or override.is_hydra_override() or override.type == OverrideType.DEL:
+            return
+        if not isinstance(override.value(), str):
+            key, _, given = word.partition("=")
+            several = f"; several with -m {key}={given[1:-1]}" if given.startswith("[") else ""
+            raise RequestError(f"{word}: choose one of {', '.join(options)}{several}.")
+
     def _combination(self, words: list[str]) -> Tree:
+        for word in words:
+            self._check_choice(word)
         choices = tuple(word for word in words if self.is_choice(word))
         values = [self.parse(word) for word in words if not self.is_choice(word)]
         return _resolved(self._put_together(choices), values)
@@ -119,9 +148,12 @@ def _resolved(tree: Tree, values: Sequence[Override] = ()) -> Tree:
     config = OmegaConf.create(tree)
     OmegaConf.set_struct(config, True)
     for override in values:
-        key = override.key_or_group
+        key, value = override.key_or_group, override.value()
+        usual = OmegaConf.select(config, key, throw_on_resolution_failure=False)
+        if type(value) is int and isinstance(usual, float):
+            value = float(value)  # 0 and 0.0 are one setting, so they must be one cell
         try:
-            OmegaConf.update(config, key, override.value(), merge=True)
+            OmegaConf.update(config, key, value, merge=True)
         except (ConfigKeyError, ConfigAttributeError) as error:
             raise RequestError(
                 f"{key}: there is no such key; `pagnn-bench run --cfg job` shows all keys."

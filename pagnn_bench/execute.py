@@ -61,7 +61,7 @@ def graph_of(cell: Cell) -> Graph:
 
 
 def check_cell(cell: Cell) -> None:
-    """Refuse a wrong request before anything is trained or written: method, protocol, missing type, data."""
+    """Refuse a wrong request before anything is trained or written: method, protocol, missing type."""
     method = build_method(cell.method)
     Protocol.from_config(cell.protocol)
     check_missing(cell.missing, cell.rate)
@@ -70,7 +70,6 @@ def check_cell(cell: Cell) -> None:
         raise RequestError(
             f"method={cell.method['name']} is not defined for missing={cell.missing['name']}: {why}."
         )
-    graph_of(cell)
 
 
 @dataclass

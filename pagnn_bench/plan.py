@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,8 +26,16 @@ class Request:
         for group in ("method", "data", "missing", "protocol"):
             if "name" not in (config.get(group) or {}):  # deleted, or a file that is only part of a choice
                 raise RequestError(f"{group}: choose one of `pagnn-bench list {group}`.")
+        _need(config, ("rate", "masks", "seeds"))
         masks, seeds = parse_indices("masks", config["masks"]), parse_indices("seeds", config["seeds"])
         return cls(Cell.from_config(config), frozenset(itertools.product(masks, seeds)))
+
+
+def _need(config: Mapping[str, Any], keys: Iterable[str]) -> None:
+    """Refuse a configuration from which a key was deleted (``~rate``)."""
+    for key in keys:
+        if key not in config:
+            raise RequestError(f"{key}: a run needs it; leave out ~{key}.")
 
 
 def collect_requests(configs: Sequence[Mapping[str, Any]]) -> list[Request]:
@@ -58,6 +66,8 @@ class Settings:
     @classmethod
     def shared_by(cls, configs: Sequence[Mapping[str, Any]]) -> Settings:
         """The settings of a command, which its combinations must have in common."""
+        for config in configs:
+            _need(config, cls.__dataclass_fields__)
         for key in cls.__dataclass_fields__:
             values = list(dict.fromkeys(str(config[key]) for config in configs))
             if len(values) > 1:
@@ -69,7 +79,8 @@ class Settings:
         if config["results_dir"] in (None, ""):
             raise RequestError(f"results_dir={config['results_dir']}: give the name of a folder.")
         values = {key: config[key] for key in cls.__dataclass_fields__}
-        settings = cls(**{**values, "results_dir": str(config["results_dir"])})  # a folder may be called 2024
+        folder = os.path.expanduser(str(config["results_dir"]))  # a folder may be called 2024
+        settings = cls(**{**values, "results_dir": folder})
         for key in ("stack", "n_jobs"):
             if type(getattr(settings, key)) is not int or getattr(settings, key) < 1:
                 raise RequestError(f"{key}={getattr(settings, key)}: give a whole number of at least 1.")

@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from pagnn_bench.backends import open_backend
+from pagnn_bench.cell import Cell
 from pagnn_bench.plan import Batch, Request, Settings, collect_requests, estimate_seconds, make_plan
 from pagnn_bench.progress import Progress
 from pagnn_bench.runs import RunLog
 from pagnn_bench.sealed import StoreError
 from pagnn_bench.store import Store
 from pagnn_bench.summary import count, describe, duration
+from pagnn_bench.tables.variants import set_apart
 from pagnn_bench.tensorboard import ScalarLog
 from pagnn_bench.tuning import all_tries, choose, is_searched, is_tuned
 
@@ -54,6 +56,7 @@ def _run(configs: Sequence[dict[str, Any]], store: Store, settings: Settings, su
     todo = sum(len(batch.seeds) for batch in plan)
     head = f"{count(len(requests), 'cell')}, {count(wanted, 'trial')}:"
     if settings.dry_run:
+        _check(plan)
         print(f"{head} {wanted - todo} done already, {todo} to train{_estimate(plan, store)}.")
         _print_plan(requests, plan)
         return 0
@@ -66,19 +69,29 @@ def _run(configs: Sequence[dict[str, Any]], store: Store, settings: Settings, su
             return code  # nothing to tell yet
     else:
         print(f"{head} all done already, nothing to train (force=true trains again).")
-    if summary or code:
+    if (summary or code) and code != STOPPED:
         _tell(requests, store)
     return code
 
 
 def _tell(requests: Sequence[Request], store: Store) -> None:
     """What came out, cell by cell, and where it is."""
+    apart = _set_apart(requests)
     for request in requests:
         trials = [trial for key, trial in store.load(request.cell).items() if key in request.trials]
-        print(*describe(request.cell, trials), *_failures(request, store), sep="\n")
+        lines = describe(request.cell, trials, apart[request.cell.hash])
+        print(*lines, *_failures(request, store), sep="\n")
     folder = store.folder(requests[0].cell) if len(requests) == 1 else store.cells_dir
     # Trials that came with a repository have no files of their own, only rows in its tables.
     print(f"Records: {folder if folder.exists() else store.results_dir / 'collected'}")
+
+
+def _set_apart(requests: Sequence[Request]) -> dict[str, str]:
+    """For every cell (by hash) what tells it from others of its method, data, type and rate; often nothing."""
+    cells = [request.cell for request in requests]
+    several, settings = len({cell.protocol["name"] for cell in cells}) > 1, set_apart(cells)
+    protocols = {cell.hash: f"protocol {cell.protocol['name']}" if several else "" for cell in cells}
+    return {key: ", ".join(filter(None, (protocol, settings[key]))) for key, protocol in protocols.items()}
 
 
 def _estimate(plan: Sequence[Batch], store: Store) -> str:
@@ -94,9 +107,11 @@ def _print_plan(requests: Sequence[Request], plan: Sequence[Batch]) -> None:
     left: dict[str, int] = {}
     for batch in plan:
         left[batch.cell.hash] = left.get(batch.cell.hash, 0) + len(batch.seeds)
+    apart = _set_apart(requests)
     for request in requests:
-        todo = left.get(request.cell.hash, 0)
-        print(f"  {request.cell}: {len(request.trials) - todo} done, {todo} to train")
+        todo, what = left.get(request.cell.hash, 0), apart[request.cell.hash]
+        name = f"{request.cell} ({what})" if what else request.cell
+        print(f"  {name}: {len(request.trials) - todo} done, {todo} to train")
 
 
 def _failures(request: Request, store: Store) -> list[str]:
@@ -110,11 +125,11 @@ def _failures(request: Request, store: Store) -> list[str]:
 
 def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, settings: Settings) -> int:
     """Train all batches and save each as it ends; the exit code. A batch that breaks off does not stop the others."""
-    from pagnn_bench.execute import check_cell, pick_device
+    from pagnn_bench.execute import graph_of, pick_device
 
     pick_device(settings.device)
-    for cell in {batch.cell.hash: batch.cell for batch in plan}.values():
-        check_cell(cell)
+    for cell in _check(plan):
+        graph_of(cell)
     if settings.backend["name"] == "slurm":
         return _submit(plan, requests, store, settings)
     backend = open_backend(settings)
@@ -134,9 +149,21 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
         print(f"pagnn-bench: {error} Every batch saved before is kept.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("Stopped. Every finished batch is kept; the same command goes on from here.", file=sys.stderr)
+        same = "the same command without force=true" if settings.force else "the same command"
+        print(f"Stopped. Every finished batch is kept; {same} goes on from here.", file=sys.stderr)
         return STOPPED
     return int(failed)
+
+
+def _check(plan: Sequence[Batch]) -> list[Cell]:
+    """The cells of a plan, if what they ask for makes sense: told before anything is trained or written."""
+    cells = list({batch.cell.hash: batch.cell for batch in plan}.values())
+    if cells:
+        from pagnn_bench.execute import check_cell
+
+        for cell in cells:
+            check_cell(cell)
+    return cells
 
 
 def _submit(plan: Sequence[Batch], requests: Sequence[Request], store: Store, settings: Settings) -> int:

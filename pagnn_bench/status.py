@@ -7,12 +7,14 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from statistics import fmean
 
 from pagnn_bench.arguments import Parser, add_results, results_folder
 from pagnn_bench.cell import Cell
 from pagnn_bench.runs import read_runs
 from pagnn_bench.store import Store, Trial
-from pagnn_bench.summary import count, duration
+from pagnn_bench.summary import accuracies, count, duration
+from pagnn_bench.tables.variants import set_apart
 
 WATCH_SECONDS = 5
 RECENT = 20  # batches that the rate of trials per minute is taken from
@@ -20,9 +22,10 @@ RECENT = 20  # batches that the rate of trials per minute is taken from
 
 @dataclass(frozen=True)
 class CellStatus:
-    """One cell: trials done, failed and still to do, and the reason of the last failure."""
+    """One cell: settings that set it apart, trials done, failed and still to do, reason of the last failure."""
 
     cell: Cell
+    settings: str
     done: int
     failed: int
     todo: int
@@ -59,10 +62,14 @@ def read_status(results_dir: Path) -> Status:
             cells.setdefault(cell.id, cell)
             wanted.setdefault(cell.id, set()).update(asked)
     trials = {key: store.load(cell) for key, cell in cells.items()}
+    settings = set_apart(cells.values())
     alive = [run for run in runs if run.alive]
     waiting = [run for run in runs if any(asked - trials[cell.id].keys() for cell, asked in run.wanted)]
     return Status(
-        cells=[_cell_status(store, cells[key], trials[key], wanted.get(key, set())) for key in sorted(cells)],
+        cells=[
+            _cell_status(store, cells[key], settings[cells[key].hash], trials[key], wanted.get(key, set()))
+            for key in sorted(cells)
+        ],
         running=sum(run.left for run in alive),
         commands=len(alive),
         per_minute=_speed([trial for each in trials.values() for trial in each.values()]),
@@ -71,19 +78,24 @@ def read_status(results_dir: Path) -> Status:
 
 
 def _cell_status(
-    store: Store, cell: Cell, trials: dict[tuple[int, int], Trial], wanted: set[tuple[int, int]]
+    store: Store,
+    cell: Cell,
+    settings: str,
+    trials: dict[tuple[int, int], Trial],
+    wanted: set[tuple[int, int]],
 ) -> CellStatus:
-    good = {key: trial.record["test_acc"] for key, trial in trials.items() if trial.ok}
+    good = {key for key, trial in trials.items() if trial.ok}
     diverged = {key: trial for key, trial in trials.items() if not trial.ok}
     broken = store.failures(cell)
     reasons = [failure.error for failure in broken] or [t.record["reason"] for t in diverged.values()]
     failed = diverged.keys() | {(failure.mask, seed) for failure in broken for seed in failure.seeds}
     return CellStatus(
         cell=cell,
+        settings=settings,
         done=len(good),
         failed=len(failed),
-        todo=len(wanted - good.keys() - failed),
-        accuracy=100 * sum(good.values()) / len(good) if good else None,
+        todo=len(wanted - good - failed),
+        accuracy=fmean(map(fmean, accuracies(trials.values()).values())) if good else None,
         reason=reasons[-1] if reasons else None,
     )
 
@@ -105,7 +117,7 @@ def _speed(trials: list[Trial]) -> float | None:
 
 def _row(item: CellStatus) -> tuple[str, ...]:
     accuracy = "" if item.accuracy is None else f"{item.accuracy:.2f} %"
-    name = f"{item.cell}, {item.cell.protocol['name']}"
+    name = f"{item.cell}, {item.cell.protocol['name']}" + (f" ({item.settings})" if item.settings else "")
     return name, str(item.done), str(item.failed), str(item.todo), accuracy
 
 

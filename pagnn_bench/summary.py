@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -64,12 +64,18 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def accuracies(trials: Iterable[Trial]) -> dict[int, list[float]]:
+    """The accuracies in percent, mask by mask, of the trials that did not fail."""
+    by_mask: dict[int, list[float]] = {}
+    for trial in trials:
+        if trial.ok:
+            by_mask.setdefault(trial.mask, []).append(100 * trial.record["test_acc"])
+    return by_mask
+
+
 def summarise(trials: Sequence[Trial]) -> Summary:
     """Mean and spread of a cell's trials; failed ones are counted and left out of every mean."""
-    good = [trial for trial in trials if trial.ok]
-    by_mask: dict[int, list[float]] = {}
-    for trial in good:
-        by_mask.setdefault(trial.mask, []).append(100 * trial.record["test_acc"])
+    good, by_mask = [trial for trial in trials if trial.ok], accuracies(trials)
     means = [statistics.fmean(values) for values in by_mask.values()]
     variances = [statistics.variance(values) for values in by_mask.values() if len(values) > 1]
     batches = {trial.batch.path: trial.batch.facts for trial in good}
@@ -88,11 +94,12 @@ def summarise(trials: Sequence[Trial]) -> Summary:
     )
 
 
-def describe(cell: Cell, trials: Sequence[Trial]) -> list[str]:
-    """The closing lines of ``run`` for one cell."""
+def describe(cell: Cell, trials: Sequence[Trial], apart: str = "") -> list[str]:
+    """The closing lines of ``run`` for one cell; ``apart`` tells it from others of the same name."""
     summary = summarise(trials)
     data = cell.data.get("label", cell.data["name"])
     head = f"{cell.method.get('label', cell.method['name'])} on {data}, {cell.missing['name']}, rate {cell.rate:g}"
+    head += f" ({apart})" if apart else ""
     if summary.mean is None:
         return [f"{head}: no finished trial"]
     line = f"{head}: test accuracy {summary.mean:.2f} %"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from pagnn_bench.backends.extras import need
 from pagnn_bench.backends.work import Outcome
+from pagnn_bench.errors import RequestError
+
+logger = logging.getLogger(__name__)
 
 SCORES = ("test_acc", "val_acc", "val_loss", "best_epoch", "epochs")
 
@@ -19,15 +23,28 @@ class ScalarLog:
 
     def __init__(self, folder: str) -> None:
         need("tensorboard", extra="tensorboard")
-        self.folder = Path(folder)
+        self.folder: Path | None = Path(str(folder)).expanduser()  # None once it could not be written to
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RequestError(f"tensorboard={folder}: cannot be written to ({error.strerror}).") from error
 
     def add(self, outcome: Outcome) -> None:
-        """Log the trials of a batch that has been saved."""
+        """Log the trials of a batch that has been saved. They are safe: a log that fails ends no sweep."""
+        if self.folder is None:
+            return
+        try:
+            self._add(outcome, self.folder)
+        except OSError as error:
+            logger.warning("%s: nothing more is written there (%s).", self.folder, error.strerror)
+            self.folder = None
+
+    def _add(self, outcome: Outcome, folder: Path) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
         batch = outcome.batch
         for record in outcome.records:
-            run = self.folder / batch.cell.id / f"mask{batch.mask}-seed{record['seed']}"
+            run = folder / batch.cell.id / f"mask{batch.mask}-seed{record['seed']}"
             with SummaryWriter(run) as writer:
                 for key in SCORES:
                     if key in record:

@@ -30,6 +30,7 @@ def is_tuned(config: Mapping[str, Any]) -> bool:
 def tries(config: Config) -> list[Config]:
     """The configurations to be compared for one cell."""
     tuning = config["protocol"]["tuning"]
+    _check(tuning)
     return [
         {**_with(config, setting, TRIES), "masks": [tuning["mask"]], "seeds": tuning["seeds"]}
         for setting in _settings(config)
@@ -68,13 +69,11 @@ def _score(tried: Config, store: Store) -> float:
 def _settings(config: Config) -> list[Setting]:
     """The paper's setting and random others, ``budget`` in all, or the whole space if that is smaller."""
     tuning, method = config["protocol"]["tuning"], config["method"]["name"]
+    _check(tuning)
     space = {**tuning["space"], **(tuning.get("own") or {}).get(method, {})}
-    for key in ("budget", "mask", "seeds"):
-        least = 0 if key == "mask" else 1
-        if type(tuning[key]) is not int or tuning[key] < least:
-            raise RequestError(
-                f"protocol.tuning.{key}={tuning[key]}: give a whole number of at least {least}."
-            )
+    for key, values in space.items():
+        if not isinstance(values, list) or not values:
+            raise RequestError(f"protocol.tuning: {key}={values}: give a list of values.")
     usual = {key: _get(config, key) for key in space}
     others = [
         setting
@@ -85,6 +84,21 @@ def _settings(config: Config) -> list[Setting]:
     axes = [method, config["data"]["name"], config["missing"]["name"], float(config["rate"])]
     others.sort(key=lambda setting: digest(["tuning", *axes, setting]))
     return [usual, *others[: tuning["budget"] - 1]]
+
+
+def _check(tuning: Any) -> None:
+    """Refuse a search that makes no sense."""
+    if not isinstance(tuning, Mapping):
+        raise RequestError(f"protocol.tuning={tuning}: give its keys, such as protocol.tuning.budget=20.")
+    for key in ("space", "own"):
+        if not isinstance(tuning.get(key) or {}, Mapping):
+            raise RequestError(f"protocol.tuning.{key}={tuning[key]}: give lists of values by key.")
+    for key in ("budget", "mask", "seeds"):
+        least = 0 if key == "mask" else 1
+        if type(tuning.get(key)) is not int or tuning[key] < least:
+            raise RequestError(
+                f"protocol.tuning.{key}={tuning.get(key)}: give a whole number of at least {least}."
+            )
 
 
 def _get(config: Config, key: str) -> Any:

@@ -130,6 +130,7 @@ def test_indices():
 def test_rates():
     assert parse_rate(0) == 0.0
     assert parse_rate(0.99) == 0.99
+    assert parse_rate(0.1 + 0.2) == 0.3
     for wrong in (1.0, 1, -0.1, "abc", None, float("nan"), True):
         with pytest.raises(RequestError, match="rate="):
             parse_rate(wrong)

@@ -174,9 +174,16 @@ WRONG = {
     "rate=-0.1": f"rate=-0.1: {RATE}",
     "rate=abc": f"rate=abc: {RATE}",
     "rate=nan": f"rate=nan: {RATE}",
-    "rate=0.1,0.2": "rate=0.1,0.2: add -m to run each of these, or write a list as rate=[0.1,0.2].",
+    "rate=0.1,0.2": "rate=0.1,0.2: add -m to run each of these.",
+    "method=mf,zero": "method=mf,zero: add -m to run each of these.",
+    "seeds=0,1": "seeds=0,1: add -m to run each of these, or write a list as seeds=[0,1].",
+    "method=[mf,zero]": f"method=[mf,zero]: {one_of('method')[:-1]}; several with -m method=mf,zero.",
+    "missing=1": f"missing=1: {one_of('missing')}",
+    "data=null": f"data=null: {one_of('data')}",
+    "protocol=true": f"protocol=true: {one_of('protocol')}",
     "rate==1": "rate==1: cannot be read as KEY=VALUE.",
     "rate": "rate: cannot be read as KEY=VALUE.",
+    "data.path=~/a": "data.path=~/a: cannot be read as KEY=VALUE; in quotes it can: 'data.path=\"~/a\"'.",
     "masks=0": f"masks=0: {INDICES}",
     "masks=x": f"masks=x: {INDICES}",
     "seeds=-1": f"seeds=-1: {INDICES}",
@@ -187,13 +194,22 @@ WRONG = {
     "results_dir=null": "results_dir=None: give the name of a folder.",
     "device=tpu": f"device=tpu: {DEVICES}",
     "device=1": f"device=1: {DEVICES}",
-    "method.dropout=1": "method.dropout=1: give a rate from 0 up to, but not including, 1.",
+    "method.dropout=1": "method.dropout=1.0: give a share from 0 up to, but not including, 1.",
     "method.hidden=0": "method.hidden=0: give a whole number of at least 1.",
+    "method.hidden=true": "method.hidden=True: give a whole number of at least 1.",
+    "method.bias=no": "method.bias=no: choose true or false.",
+    "method.mask_update=off": "method.mask_update=off: choose true or false.",
+    "method.name=a/b": "method.name=a/b: use letters, digits, dots, dashes and underscores only.",
+    "protocol.name=null": "protocol.name=None: use letters, digits, dots, dashes and underscores only.",
+    "+protocol.wieght_decay=1": "protocol.wieght_decay: a protocol has no such key.",
+    "+missing.low=0.1": "missing.low: type1 has no such key.",
     "method.hidden=${foo}": "method.hidden: Interpolation key 'foo' not found.",
     "protocol.stopping=never": "protocol.stopping=never: choose one of val_loss, either.",
     "protocol.feature_norm=x": "protocol.feature_norm=x: choose one of none, row.",
-    "protocol.lr=-1": "protocol.lr=-1: give a number above 0.",
+    "protocol.lr=-1": "protocol.lr=-1.0: give a number above 0.",
     "~method": "method: choose one of `pagnn-bench list method`.",
+    "~rate": "rate: a run needs it; leave out ~rate.",
+    "~backend": "backend: a run needs it; leave out ~backend.",
     "--foo": "run: unrecognized arguments: --foo; `pagnn-bench run --help` shows the flags.",
     "--resolve": "run --resolve: goes with --cfg only.",
 }
@@ -204,6 +220,26 @@ def test_a_wrong_word_is_named_with_the_choices(capsys, folder, word, sentence):
     assert refusal(capsys, folder, [*RUN, word]) == sentence
 
 
+TUNED = {
+    "protocol.tuning=3": "protocol.tuning=3: give its keys, such as protocol.tuning.budget=20.",
+    "protocol.tuning.space=3": "protocol.tuning.space=3: give lists of values by key.",
+    "protocol.tuning.own=3": "protocol.tuning.own=3: give lists of values by key.",
+    "protocol.tuning.space={protocol.lr: 1}": "protocol.tuning: protocol.lr=1: give a list of values.",
+    "protocol.tuning.budget=0": "protocol.tuning.budget=0: give a whole number of at least 1.",
+}
+
+
+@pytest.mark.parametrize(("word", "sentence"), TUNED.items(), ids=TUNED)
+def test_a_search_that_makes_no_sense_is_refused(capsys, folder, word, sentence):
+    assert refusal(capsys, folder, [*RUN, "protocol=tuned", word]) == sentence
+
+
+@pytest.mark.parametrize("word", ["method.hidden=0", "protocol.lr=0", "missing.exact=x"])
+def test_a_dry_run_refuses_what_the_run_would_refuse(capsys, folder, word):
+    key, _, value = word.partition("=")
+    assert refusal(capsys, folder, [*RUN, word, "dry_run=true"]).startswith(f"{key}={value}")
+
+
 def test_wrong_combinations(capsys, folder):
     sentence = refusal(capsys, folder, [*RUN, "missing=biased", "rate=0.95"])
     assert sentence == "rate=0.95: missing=biased takes rates from 0.1 (low) to 0.9 (high)."
@@ -211,7 +247,7 @@ def test_wrong_combinations(capsys, folder):
     assert sentence == "run -m --cfg: one of these at a time."
     sentence = refusal(capsys, folder, [*RUN, "-m", "threads=1,2"])
     assert sentence == "threads=1,2: one value for all combinations of a command."
-    assert refusal(capsys, folder, [*RUN, "-m", "rate=0.1,2"]) == f"rate=2: {RATE}"
+    assert refusal(capsys, folder, [*RUN, "-m", "rate=0.1,2"]) == f"rate=2.0: {RATE}"
     assert refusal(capsys, folder, [*RUN, "-m", "missing=type1,foo"]) == f"missing=foo: {one_of('missing')}"
 
 
@@ -264,3 +300,37 @@ def test_a_reader_that_has_seen_enough(folder):
     process.stdout.close()
     assert process.stderr.read() == ""
     assert process.wait() == 1
+
+
+# -- A method of one's own, on its way -----------------------------------------------------------------------
+
+MINE = {
+    "import torch\nclass Mine(\n": "method._target_=mine.Mine: cannot be imported (SyntaxError: ",
+    "import torhc\n": "method._target_=mine.Mine: cannot be imported (No module named 'torhc').",
+    "Mine = Nobody\n": "method._target_=mine.Mine: cannot be imported (NameError: name 'Nobody' is not defined).",
+    "class Mine: ...\n": "method._target_=mine.Mine: is not a subclass of pagnn_bench.methods.Method.",
+    "from pagnn_bench.methods.pagnn import PaGNN\nclass Mine(PaGNN):\n    def __init__(self, **keys):\n"
+    "        raise ValueError('depth too large')\n": "method=mine: Mine cannot be made with these keys "
+    "(ValueError: depth too large).",
+}
+
+
+@pytest.mark.parametrize(("code", "sentence"), MINE.items(), ids=range(len(MINE)))
+def test_a_slip_in_a_method_of_ones_own_is_told_in_a_sentence(capsys, folder, monkeypatch, code, sentence):
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    (folder / "method").mkdir()
+    (folder / "method/mine.yaml").write_text("name: mine\n_target_: mine.Mine\nhidden: 4\n")
+    (folder / "mine.py").write_text(code)
+    assert refusal(capsys, folder, [*RUN, "--config-dir", ".", "method=mine"]).startswith(sentence)
+
+
+def test_a_method_file_that_names_no_class_or_is_no_yaml(capsys, folder):
+    (folder / "method").mkdir()
+    (folder / "method/mine.yaml").write_text("name: mine\n")
+    sentence = refusal(capsys, folder, [*RUN, "--config-dir", ".", "method=mine"])
+    assert sentence == "method=mine: its file names no class (_target_: module.Class)."
+    (folder / "method/mine.yaml").write_text("name: [mine\n")
+    sentence = refusal(capsys, folder, [*RUN, "--config-dir", ".", "method=mine"])
+    assert sentence.startswith("--config-dir: a file is not YAML (while parsing a flow sequence in")

@@ -50,7 +50,6 @@ def one_by_one(*axes: list[str], folder: str | None = None) -> list[dict]:
             ["method=glob(pagnn_*)", "missing=type1,type2"],
             [["method=pagnn_m", "method=pagnn_n"], ["missing=type1", "missing=type2"]],
         ),
-        (["experiment=smoke,demo", "rate=0.1"], [["experiment=smoke", "experiment=demo"], ["rate=0.1"]]),
     ],
 )  # fmt: skip
 def test_combinations_are_what_hydra_composes(words, axes):
@@ -62,6 +61,28 @@ def test_an_experiment_s_axes_and_those_of_the_command_line():
     methods = ["mf", "vae", "gain", "sat", "gcnmf", "pagnn_m", "pagnn_n"]
     axes = [["data=cora", "data=citeseer"], ["rate=0.5"], [f"method={method}" for method in methods]]
     assert ours == one_by_one(["experiment=table2"], *axes)
+
+
+def test_several_experiments_are_each_with_its_own_axes():
+    both = compose_combinations(["experiment=table2,table3", "data=cora", "rate=0.1"], multirun=True)
+    alone = [
+        compose_combinations([f"experiment={name}", "data=cora", "rate=0.1"]) for name in ("table2", "table3")
+    ]
+    assert [len(configs) for configs in alone] == [7, 6]
+    assert both == alone[0] + alone[1]
+
+
+def test_no_experiment_written_out():
+    assert compose_combinations(["experiment=null"]) == compose_combinations([])
+
+
+@pytest.mark.parametrize(("key", "usual"), [("protocol.weight_decay", 0.02), ("protocol.lr", 0.005)])
+def test_whole_numbers_for_keys_that_are_not_are_the_same_setting(key, usual):
+    group, _, name = key.partition(".")
+    whole, exact = compose_combinations([f"{key}=1"]), compose_combinations([f"{key}=1.0"])
+    assert whole == exact
+    assert isinstance(whole[0][group][name], float)
+    assert compose_combinations([])[0][group][name] == usual
 
 
 def test_choices_that_reach_beyond_their_group_are_composed_whole(tmp_path):

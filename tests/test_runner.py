@@ -88,6 +88,20 @@ def test_the_same_command_again_trains_nothing_and_needs_no_torch(capsys):
     assert records() == before
 
 
+def test_cells_of_the_same_name_are_told_apart(capsys):
+    words = ["-m", "protocol.weight_decay=0,0.01", "protocol.max_epochs=3"]
+    assert main(["run", *TINY, *words, "dry_run=true"]) == 0
+    planned = capsys.readouterr().out
+    assert main(["run", *TINY, *words]) == 0
+    trained = capsys.readouterr().out
+    assert main(["status"]) == 0
+    for text in (planned, trained, capsys.readouterr().out):
+        assert len([line for line in text.splitlines() if "weight_decay=0)" in line]) == 1
+        assert len([line for line in text.splitlines() if "weight_decay=0.01)" in line]) == 1
+    assert main(["run", *TINY, "-m", "protocol=quick,paper", "protocol.max_epochs=3"]) == 0
+    assert "rate 0.5 (protocol paper)" in capsys.readouterr().out
+
+
 def test_more_seeds_extend_a_result_and_change_none(capsys):
     assert main(["run", *TINY]) == 0
     before = records()
@@ -209,7 +223,7 @@ def test_a_stopped_run_keeps_what_is_finished_and_says_how_to_go_on(number):
     assert process.returncode == 130
     assert err.endswith("Stopped. Every finished batch is kept; the same command goes on from here.\n")
     assert "Traceback" not in err
-    assert "no finished trial" in out
+    assert out == "2 cells, 4 trials: 0 done already, 4 to train.\n"  # that it stopped is the last word
     assert [record["epochs"] for record in records().values()] == [5, 5]
 
 

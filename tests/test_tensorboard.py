@@ -31,3 +31,23 @@ def test_scalars_of_every_trial(tmp_path):
     events.Reload()
     assert [event.value for event in events.Scalars("test_acc")] == [0.75]
     assert [(event.step, event.value) for event in events.Scalars("train_loss")] == [(1, 2.0), (3, 0.5)]
+
+
+def test_a_folder_that_cannot_be_had_is_refused_before_anything_is_trained(tmp_path):
+    pytest.importorskip("tensorboard", reason="TensorBoard is not installed")
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(RequestError, match="file: cannot be written to"):
+        ScalarLog(str(tmp_path / "file"))
+
+
+def test_a_log_that_fails_ends_no_sweep(tmp_path, monkeypatch, caplog):
+    pytest.importorskip("tensorboard", reason="TensorBoard is not installed")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    log = ScalarLog(str(tmp_path))
+    monkeypatch.setattr(ScalarLog, "_add", full)
+    for _ in range(2):
+        log.add(Outcome(Batch(CELL, 1, [3], 0), {}, []))
+    assert caplog.text.count("nothing more is written there (No space left on device)") == 1

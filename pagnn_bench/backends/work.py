@@ -69,7 +69,7 @@ def perform(batch: Batch, settings: Settings, watch: Watcher | None = None) -> O
         executor = _executor(settings.device, settings.threads, settings.train_curve, settings.cache_dir)
         facts = {"device": str(executor.device), "threads": executor.threads}
         result = executor.run(batch.cell, batch.mask, batch.seeds, watch)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a method that calls exit() ends its batch, not the sweep
         message = f"{type(error).__name__}: {error}"
         return Outcome(batch, collect_provenance(**facts), error=message, traceback=traceback.format_exc())
     provenance = collect_provenance(**facts, data_checksum=result.data_checksum)

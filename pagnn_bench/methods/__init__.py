@@ -21,22 +21,28 @@ def build_method(config: Mapping[str, Any]) -> Method:
 
     The class may live in any importable module, or in one of the current directory.
     """
+    if "_target_" not in config:
+        raise RequestError(f"method={config['name']}: its file names no class (_target_: module.Class).")
     target = str(config["_target_"])
     module_name, _, class_name = target.rpartition(".")
     # Unlike `python`, a console script does not look into the current directory, where a method of one's own begins.
     # Last in the path: no file there can take the place of an installed module.
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
     try:
+        if os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())
         cls = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise RequestError(f"method._target_={target}: cannot be imported ({error}).") from error
+    except Exception as error:  # a slip in a file of the user's own can be any exception
+        what = error if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+        raise RequestError(f"method._target_={target}: cannot be imported ({what}).") from error
     if not (inspect.isclass(cls) and issubclass(cls, Method)):
         raise RequestError(f"method._target_={target}: is not a subclass of pagnn_bench.methods.Method.")
     arguments = {k: v for k, v in config.items() if k not in NOT_IDENTITY | {"name", "_target_"}}
     try:
         return cls(**arguments)
-    except TypeError as error:  # also a key that a base class refuses, which no signature shows
+    except RequestError:
+        raise
+    except Exception as error:  # a key that it or a base class does not take, or a value that it refuses
         raise RequestError(
-            f"method={config['name']}: {class_name} does not take these keys ({error})."
+            f"method={config['name']}: {class_name} cannot be made with these keys "
+            f"({type(error).__name__}: {error})."
         ) from error

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import torch
 
 from pagnn_bench.errors import RequestError
+from pagnn_bench.methods.values import flag, fraction, whole
 from pagnn_bench.missing import PATTERNS, IncompleteGraph
 from pagnn_bench.nn.inputs import DropoutFirstInput, Input, make_input
 from pagnn_bench.nn.network import PARTS, Part, StackedNetwork, TwoLayer, neighbourhood
@@ -107,14 +108,11 @@ class TwoLayerMethod(Method):
     """
 
     def __init__(self, hidden: int, dropout: float, input_dropout: str, bias: bool) -> None:
-        if not (isinstance(hidden, int) and hidden > 0):
-            raise RequestError(f"method.hidden={hidden}: give a whole number of at least 1.")
-        if not (isinstance(dropout, (int, float)) and 0 <= dropout < 1):
-            raise RequestError(f"method.dropout={dropout}: give a rate from 0 up to, but not including, 1.")
         if input_dropout not in INPUT_DROPOUTS:
             choices = ", ".join(INPUT_DROPOUTS)
             raise RequestError(f"method.input_dropout={input_dropout}: choose one of {choices}.")
-        self.hidden, self.dropout, self.input_dropout, self.bias = hidden, float(dropout), input_dropout, bias
+        self.hidden, self.dropout = whole("hidden", hidden), fraction("dropout", dropout)
+        self.input_dropout, self.bias = input_dropout, flag("bias", bias)
 
     @abstractmethod
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:

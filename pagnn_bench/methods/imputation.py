@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from pagnn_bench.cache import cached_array
 from pagnn_bench.cell import canonical_json
 from pagnn_bench.methods.base import Context, Signal, TwoLayerMethod
+from pagnn_bench.methods.values import flag
 from pagnn_bench.missing import IncompleteGraph, Observed
 from pagnn_bench.nn.propagate import symmetric_operator
 
@@ -61,7 +62,7 @@ class LearnedImputation(ImputationMethod):
 
     def __init__(self, per_seed: bool, **common: Any) -> None:
         super().__init__(**common)
-        self.per_seed = per_seed
+        self.per_seed = flag("per_seed", per_seed)
 
     @abstractmethod
     def learn(self, graph: IncompleteGraph, context: Context) -> np.ndarray:

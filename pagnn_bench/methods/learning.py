@@ -5,12 +5,11 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from torch import nn
 
-from pagnn_bench.errors import RequestError
 from pagnn_bench.missing import IncompleteGraph
 
 
@@ -78,24 +77,3 @@ class BestWeights:
 
     def restore(self) -> None:
         self.model.load_state_dict(self.weights)
-
-
-def whole(key: str, value: Any) -> int:
-    """A hyper-parameter that counts something."""
-    if type(value) is int and value >= 1:
-        return value
-    raise RequestError(f"method.{key}={value}: give a whole number of at least 1.")
-
-
-def positive(key: str, value: Any) -> float:
-    """A hyper-parameter that is a positive number."""
-    if type(value) in (int, float) and 0 < value < math.inf:
-        return float(value)
-    raise RequestError(f"method.{key}={value}: give a number above 0.")
-
-
-def fraction(key: str, value: Any) -> float:
-    """A hyper-parameter that is a share, from 0 up to, but not including, 1."""
-    if type(value) in (int, float) and 0 <= value < 1:
-        return float(value)
-    raise RequestError(f"method.{key}={value}: give a share from 0 up to, but not including, 1.")

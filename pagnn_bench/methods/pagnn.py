@@ -8,6 +8,7 @@ import numpy as np
 
 from pagnn_bench.errors import RequestError
 from pagnn_bench.methods.base import Context, Signal, TwoLayerMethod
+from pagnn_bench.methods.values import flag
 from pagnn_bench.missing import IncompleteGraph
 from pagnn_bench.nn.propagate import (
     aggregation,
@@ -39,7 +40,7 @@ class PaGNN(TwoLayerMethod):
         super().__init__(**common)
         if norm not in ("m", "n"):
             raise RequestError(f"method.norm={norm}: choose m (mean) or n (symmetric normalisation).")
-        self.norm, self.mask_update = norm, mask_update
+        self.norm, self.mask_update = norm, flag("mask_update", mask_update)
 
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
         first = partial_aggregate(graph.adjacency, graph.features, graph.observed, self.norm)

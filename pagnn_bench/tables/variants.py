@@ -45,6 +45,20 @@ def find_variants(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
     return dict(found)
 
 
+def set_apart(cells: Iterable[Cell]) -> dict[str, str]:
+    """For every cell (by hash) its settings that are not default, if others have its names and rate; else nothing."""
+    cells = list(cells)
+    found, alike = find_variants(cells), Counter(map(_names, cells))
+    return {
+        cell.hash: ", ".join(filter(None, found[cell.hash].values())) if alike[_names(cell)] > 1 else ""
+        for cell in cells
+    }
+
+
+def _names(cell: Cell) -> tuple[Any, ...]:
+    return (*(getattr(cell, group)["name"] for group in GROUPS), cell.rate)
+
+
 def _chosen(cell: Cell, group: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that ``protocol=tuned`` chose for a cell: under this protocol they are what they should be."""
     chosen = [name for name in settings if name.startswith("tuning.chosen.")] if group == "protocol" else []
@@ -127,13 +141,17 @@ def _file(group: str, name: str) -> dict[str, Any]:
 
 
 def _difference(settings: Mapping[str, Any], default: Mapping[str, Any]) -> str:
-    absent = object()
     changed = [
         f"{key}={_show(settings[key]) if key in settings else 'unset'}"
         for key in sorted({*settings, *default})
-        if settings.get(key, absent) != default.get(key, absent)
+        if key not in settings or key not in default or not _same(settings[key], default[key])
     ]
     return ",".join(changed)
+
+
+def _same(first: Any, second: Any) -> bool:
+    """As the identity of a cell has it, where 0, 0.0 and false are three."""
+    return canonical_json(first) == canonical_json(second)
 
 
 def _show(value: Any) -> str:

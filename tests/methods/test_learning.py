@@ -12,7 +12,8 @@ from torch import nn
 
 from pagnn_bench.data.graph import Split
 from pagnn_bench.errors import RequestError
-from pagnn_bench.methods.learning import BestWeights, UnitRange, fraction, hold_out, positive, whole
+from pagnn_bench.methods.learning import BestWeights, UnitRange, hold_out
+from pagnn_bench.methods.values import flag, fraction, positive, whole
 from pagnn_bench.missing import IncompleteGraph, Observed
 
 NONE = np.zeros(0, dtype=np.int64)
@@ -88,11 +89,12 @@ def test_a_score_that_is_no_number_is_an_error():
     [
         (whole, [1, 500], [0, -1, 2.0, "3", True, None]),
         (positive, [1, 0.5], [0, -1.0, math.inf, math.nan, "1", True, None]),
+        (flag, [True, False], ["no", "off", 1, 0, None]),
         (fraction, [0, 0.5, 0.99], [1, 1.0, -0.1, math.nan, "0.5", False, None]),
     ],
 )
 def test_hyper_parameters_are_checked(check, good, bad):
     assert [check("width", value) for value in good] == good
     for value in bad:
-        with pytest.raises(RequestError, match=f"method.width={value}: give a "):
+        with pytest.raises(RequestError, match=f"method.width={value}: (give a|choose) "):
             check("width", value)
