@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pagnn_bench.cell import NOT_IDENTITY
 from pagnn_bench.data.amazon import load_amazon
 from pagnn_bench.data.custom import load_custom
 from pagnn_bench.data.graph import Graph, Split
@@ -27,13 +28,40 @@ LOADERS: dict[str, Callable[[Mapping[str, Any]], Graph]] = {
 }
 
 
+SPLITS = {"split", "split_seed", "train_per_class", "num_val", "num_test"}
+# What each source reads besides its name, its split and what is no part of an identity.
+OWN_KEYS: dict[str, set[str]] = {
+    "planetoid": set(),
+    "amazon": set(),
+    "synthetic": {
+        *(
+            "graph_seed",
+            "num_nodes",
+            "num_classes",
+            "num_features",
+            "avg_degree",
+            "homophily",
+            "degree_spread",
+        ),
+        *("words_per_node", "word_signal"),
+    },
+    "custom": set(),
+    "pyg": {"dataset", "args"},
+}
+
+
 def load_graph(config: Mapping[str, Any]) -> Graph:
     """Load the graph that a resolved ``data`` group (plain values) describes.
 
     Raises:
         RequestError: a value is wrong, or files are missing or damaged.
     """
-    source = config["source"]
+    source = config.get("source")
     if source not in LOADERS:
         raise RequestError(f"data.source={source}: choose from {', '.join(LOADERS)}.")
+    wanted = SPLITS | OWN_KEYS[source]
+    for key in sorted(wanted - config.keys()):
+        raise RequestError(f"data.{key}: source {source} needs this key.")
+    for key in sorted(config.keys() - wanted - NOT_IDENTITY - {"name", "source", "content"}):
+        raise RequestError(f"data.{key}: source {source} has no such key.")
     return LOADERS[source](config)
