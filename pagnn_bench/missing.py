@@ -104,7 +104,7 @@ def check_missing(missing: Mapping[str, Any], rate: float) -> None:
     pattern, exact = missing["pattern"], missing["exact"]
     own = {"pattern", "exact"} | ({"low", "high"} if pattern == "biased" else set())
     for key in missing.keys() - own - NOT_IDENTITY - {"name"}:
-        raise RequestError(f"missing.{key}: {missing['name']} has no such key.")
+        raise RequestError(f"missing.{key}: pattern {pattern} has no such key.")
     if pattern not in PATTERNS:
         raise RequestError(f"missing.pattern={pattern}: choose one of {', '.join(PATTERNS)}.")
     if not isinstance(exact, bool):

@@ -202,7 +202,7 @@ WRONG = {
     "method.name=a/b": "method.name=a/b: use letters, digits, dots, dashes and underscores only.",
     "protocol.name=null": "protocol.name=None: use letters, digits, dots, dashes and underscores only.",
     "+protocol.wieght_decay=1": "protocol.wieght_decay: a protocol has no such key.",
-    "+missing.low=0.1": "missing.low: type1 has no such key.",
+    "+missing.low=0.1": "missing.low: pattern rows has no such key.",
     "+data.num_vall=9": "data.num_vall: source synthetic has no such key.",
     "~data.num_val": "data.num_val: source synthetic needs this key.",
     "method.hidden=${foo}": "method.hidden: Interpolation key 'foo' not found.",

@@ -53,7 +53,9 @@ def incomplete(pattern="cells", rate=0.5, scale=False, **size):
         values = graph.features.copy()
         values.data = np.random.default_rng(1).normal(size=values.nnz).astype(np.float32)
         graph = dataclasses.replace(graph, features=values)
-    missing = {"pattern": pattern, "exact": False, "low": 0.1, "high": 0.9}
+    missing = {"pattern": pattern, "exact": False} | (
+        {"low": 0.1, "high": 0.9} if pattern == "biased" else {}
+    )
     return hide(graph, draw_observed(missing, rate, graph.features.shape, seed=3))
 
 
