@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from pagnn_bench.claims import FAILS, HOLDS, MIXED, Claim, Part
 from pagnn_bench.cli import main
 from pagnn_bench.report.content import verdict_sentences
 from pagnn_bench.report.statistics import statistics_tables
@@ -128,10 +129,14 @@ def test_a_whole_report(store, capsys):
 
 def test_the_verdict_is_three_sentences(store):
     save_trials(store, make_cell(), lambda mask, seed: 80.0 + mask, masks=range(2), seeds=range(2))
-    first, second, third = verdict_sentences(load_results(store).under("paper"), [], "paper")
+    verdicts = [HOLDS, HOLDS, FAILS, MIXED]
+    claims = [Claim("", [Part("", verdict, "")]) for verdict in verdicts]
+    under = load_results(store).under("paper")
+    first, second, third = verdict_sentences(under, claims, "paper")
     assert first.startswith("Under the protocol paper, 1 of the 260 entries")
     assert "the largest +3.04 (PaGNN-N, Cora, Type 1, rate 0.5)" in second
-    assert third.endswith("on these numbers.")
+    assert third == "Of the paper's 4 claims, 2 hold, 1 does not and 1 is mixed on these numbers."
+    assert verdict_sentences(under, claims[:1], "paper")[2].endswith("claims, 1 holds on these numbers.")
 
 
 def test_ranks_are_those_on_common_masks(store):

@@ -133,8 +133,13 @@ def _standing(claims: Sequence[Claim]) -> str:
         MIXED: ("is mixed", "are mixed"),
         UNDECIDED: ("is undecided", "are undecided"),
     }
-    texts = [f"{counts[key]} {one if counts[key] == 1 else many}" for key, (one, many) in words.items()]
-    return f"Of the paper's {len(claims)} claims, {', '.join(texts[:-1])} and {texts[-1]} on these numbers."
+    texts = [
+        f"{counts[key]} {one if counts[key] == 1 else many}"
+        for key, (one, many) in words.items()
+        if counts[key]
+    ]
+    listed = " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+    return f"Of the paper's {len(claims)} claims, {listed} on these numbers."
 
 
 # ---- the parts
