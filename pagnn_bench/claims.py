@@ -161,7 +161,7 @@ def _verdict(comparison: Comparison) -> str:
     """Of a comparison whose average differs from zero: a large lead in few cells is no lead in general."""
     assert comparison.average is not None
     positive = comparison.average.interval.mean > 0
-    of_its_sign = comparison.ahead if positive else comparison.cells - comparison.ahead
+    of_its_sign = comparison.ahead if positive else comparison.behind
     if 2 * of_its_sign <= comparison.cells:
         return MIXED
     return HOLDS if positive else FAILS

@@ -24,7 +24,7 @@ from typing import Any
 
 from pagnn_bench.arguments import Parser, add_results, results_folder
 from pagnn_bench.cell import Cell, digest
-from pagnn_bench.sealed import SealedFiles, StoreError, names_in, write_bytes, write_sealed
+from pagnn_bench.sealed import SealedFiles, StoreError, names_in, read_sealed, write_bytes, write_sealed
 
 COLUMNS = ("mask", "seed", "status", "test_acc", "val_acc", "val_loss", "best_epoch", "epochs")
 VARYING = ("time",)  # what differs between batches of one origin: the same software on the same machine
@@ -73,20 +73,30 @@ def write_collected(results_dir: Path, content: Iterable[tuple[Cell, list[BatchC
     for name, rows in sorted(tables.items()):
         rows.sort(key=lambda item: item[0].id)
         path = folder_of(results_dir) / f"{name}.csv"
+        _finish(path)
         text = _table(rows).encode()
         write_bytes(_next(path), text)
         body = {"kind": "collected", "csv_sha256": hashlib.sha256(text).hexdigest(), **_description(rows)}
         write_sealed(path.with_suffix(".json"), body, indent=1)
-        try:
-            os.replace(_next(path), path)
-        except OSError as error:
-            raise StoreError(f"{path} could not be replaced: {error.strerror}.") from error
+        _finish(path)
         paths.append(path)
     return paths
 
 
 def _next(table: Path) -> Path:
     return table.with_suffix(".csv.next")
+
+
+def _finish(table: Path) -> None:
+    """Rename new rows that their description fits already, be they our own or those of a writer that was killed."""
+    try:
+        described = read_sealed(table.with_suffix(".json"), {"kind": "collected"})["csv_sha256"]
+        if hashlib.sha256(_next(table).read_bytes()).hexdigest() == described:
+            os.replace(_next(table), table)
+    except FileNotFoundError:
+        return  # no table yet, or nothing left to finish
+    except OSError as error:
+        raise StoreError(f"{table} could not be replaced: {error.strerror}.") from error
 
 
 def _table(rows: Iterable[tuple[Cell, list[BatchContent]]]) -> str:

@@ -150,8 +150,11 @@ def _resolved(tree: Tree, values: Sequence[Override] = ()) -> Tree:
     for override in values:
         key, value = override.key_or_group, override.value()
         usual = OmegaConf.select(config, key, throw_on_resolution_failure=False)
+        # 0 and 0.0 are one setting, so they must be one cell.
         if type(value) is int and isinstance(usual, float):
-            value = float(value)  # 0 and 0.0 are one setting, so they must be one cell
+            value = float(value)
+        elif type(value) is float and type(usual) is int and value.is_integer():
+            value = int(value)
         try:
             OmegaConf.update(config, key, value, merge=True)
         except (ConfigKeyError, ConfigAttributeError) as error:

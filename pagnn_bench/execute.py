@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from pagnn_bench.cell import Cell, canonical_json
-from pagnn_bench.data import Graph, load_graph
+from pagnn_bench.data import Graph, check_data, load_graph
 from pagnn_bench.errors import RequestError
 from pagnn_bench.methods import build_method
 from pagnn_bench.methods.base import Context, Prepared
@@ -61,8 +61,9 @@ def graph_of(cell: Cell) -> Graph:
 
 
 def check_cell(cell: Cell) -> None:
-    """Refuse a wrong request before anything is trained or written: method, protocol, missing type."""
+    """Refuse a wrong request before anything is trained or written; reads no data."""
     method = build_method(cell.method)
+    check_data(cell.data)
     Protocol.from_config(cell.protocol)
     check_missing(cell.missing, cell.rate)
     if cell.missing["pattern"] not in method.patterns:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pagnn_bench.cell import NOT_IDENTITY
+from pagnn_bench.cell import check_keys
 from pagnn_bench.data.graph import Graph, Split
 from pagnn_bench.errors import RequestError
 
@@ -101,12 +101,12 @@ def draw_observed(missing: Mapping[str, Any], rate: float, shape: tuple[int, int
 
 def check_missing(missing: Mapping[str, Any], rate: float) -> None:
     """Refuse a ``missing`` group that makes no sense, before anything is trained."""
-    pattern, exact = missing["pattern"], missing["exact"]
-    own = {"pattern", "exact"} | ({"low", "high"} if pattern == "biased" else set())
-    for key in missing.keys() - own - NOT_IDENTITY - {"name"}:
-        raise RequestError(f"missing.{key}: pattern {pattern} has no such key.")
+    pattern = missing.get("pattern")
     if pattern not in PATTERNS:
         raise RequestError(f"missing.pattern={pattern}: choose one of {', '.join(PATTERNS)}.")
+    own = {"pattern", "exact"} | ({"low", "high"} if pattern == "biased" else set())
+    check_keys("missing", missing, own, f"pattern {pattern}")
+    exact = missing["exact"]
     if not isinstance(exact, bool):
         raise RequestError(f"missing.exact={exact}: choose true or false.")
     if pattern != "biased":

@@ -135,7 +135,7 @@ class Comparison:
     """Two methods on the cells that both have on at least two common masks.
 
     Attributes:
-        ahead: cells in which the mean of the first is higher, by however little.
+        ahead, behind: cells in which the mean of the first is higher or lower, by however little.
         wins, ties, losses: cells in which the first is better, not told apart, worse: the paired t test at 5 %, with
             Holm's correction over the cells of this comparison.
         p_values: the corrected p values, one a cell.
@@ -143,6 +143,7 @@ class Comparison:
     """
 
     ahead: int
+    behind: int
     wins: int
     ties: int
     losses: int
@@ -159,10 +160,14 @@ def compare(cells: Sequence[Sequence[float]], alpha: float = 1 - CONFIDENCE) -> 
     usable = [cell for cell in cells if len(cell) > 1]
     raw = [paired_t(cell) for cell in usable]
     adjusted = holm([p for p in raw if p is not None])
-    signs = [np.sign(np.mean(cell)) for cell in usable]
+    signs = [_sign(float(np.mean(cell))) for cell in usable]
     found = [sign if p < alpha else 0 for sign, p in zip(signs, adjusted)]
     tally = (found.count(1), found.count(0), found.count(-1))
-    return Comparison(signs.count(1), *tally, adjusted, average_over_cells(usable))
+    return Comparison(signs.count(1), signs.count(-1), *tally, adjusted, average_over_cells(usable))
+
+
+def _sign(value: float) -> int:
+    return 0 if abs(value) < ROUNDING else 1 if value > 0 else -1
 
 
 def average_ranks(scores: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pagnn_bench.cell import NOT_IDENTITY
+from pagnn_bench.cell import check_keys
 from pagnn_bench.errors import RequestError
 from pagnn_bench.missing import FEATURE_NORMS, IncompleteGraph
 from pagnn_bench.nn.dropout import DropoutStreams
@@ -38,8 +38,8 @@ class Protocol:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Protocol:
-        for key in config.keys() - cls.__dataclass_fields__.keys() - NOT_IDENTITY - {"name", "tuning"}:
-            raise RequestError(f"protocol.{key}: a protocol has no such key.")
+        training = {key: value for key, value in config.items() if key != "tuning"}
+        check_keys("protocol", training, cls.__dataclass_fields__.keys(), "a protocol")
         values = {key: config[key] for key in cls.__dataclass_fields__}
         for key, low in {"lr": 0, "weight_decay": None, "init_gain": 0}.items():
             number = values[key]

@@ -30,7 +30,6 @@ def is_tuned(config: Mapping[str, Any]) -> bool:
 def tries(config: Config) -> list[Config]:
     """The configurations to be compared for one cell."""
     tuning = config["protocol"]["tuning"]
-    _check(tuning)
     return [
         {**_with(config, setting, TRIES), "masks": [tuning["mask"]], "seeds": tuning["seeds"]}
         for setting in _settings(config)
@@ -90,9 +89,12 @@ def _check(tuning: Any) -> None:
     """Refuse a search that makes no sense."""
     if not isinstance(tuning, Mapping):
         raise RequestError(f"protocol.tuning={tuning}: give its keys, such as protocol.tuning.budget=20.")
-    for key in ("space", "own"):
-        if not isinstance(tuning.get(key) or {}, Mapping):
-            raise RequestError(f"protocol.tuning.{key}={tuning[key]}: give lists of values by key.")
+    spaces = {"space": tuning.get("space"), "own": tuning.get("own") or {}}
+    if isinstance(spaces["own"], Mapping):
+        spaces |= {f"own.{method}": space for method, space in spaces["own"].items()}
+    for key, space in spaces.items():
+        if not isinstance(space, Mapping):
+            raise RequestError(f"protocol.tuning.{key}={space}: give lists of values by key.")
     for key in ("budget", "mask", "seeds"):
         least = 0 if key == "mask" else 1
         if type(tuning.get(key)) is not int or tuning[key] < least:

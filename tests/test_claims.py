@@ -99,6 +99,16 @@ def test_a_large_lead_in_few_cells_is_mixed(store):
     assert check(store, N_OVER_M).parts[1].verdict == HOLDS
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_cells_that_are_level_are_on_neither_side(store, sign):
+    """One large difference and three ties: most cells do not have its sign, whichever it is."""
+    for rate, lead in {0.9: 20 * sign, 0.1: 0, 0.3: 0, 0.5: 0}.items():
+        # On mask 0 and 1 the wobble is the same the other way round, so that ties are exact.
+        save_trials(store, make_cell("pagnn_n", rate=rate), lambda m, s, x=lead: 60 + x + m, range(2), [0])
+        save_trials(store, make_cell("pagnn_m", rate=rate), lambda m, s: 60.5, range(2), [0])
+    assert check(store, N_OVER_M).parts[0].verdict == MIXED
+
+
 @pytest.mark.parametrize(
     "changed",
     [

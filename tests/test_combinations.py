@@ -85,6 +85,12 @@ def test_whole_numbers_for_keys_that_are_not_are_the_same_setting(key, usual):
     assert compose_combinations([])[0][group][name] == usual
 
 
+def test_and_the_other_way_round():
+    words = ["method=gain", "data=synthetic"]
+    whole = compose_combinations([*words, "method.alpha=50", "data.avg_degree=5"])
+    assert compose_combinations([*words, "method.alpha=50.0", "data.avg_degree=5.0"]) == whole
+
+
 def test_choices_that_reach_beyond_their_group_are_composed_whole(tmp_path):
     (tmp_path / "method").mkdir()
     (tmp_path / "method/mine.yaml").write_text(

@@ -109,7 +109,9 @@ def test_wins_ties_and_losses_are_corrected_over_the_cells():
     clear, unclear = [1.0, 1.1, 0.9, 1.05], [1.0, -1.0, 0.5, -0.4]
     found = compare([clear, [-value for value in clear], unclear, [3.0]])
     assert (found.wins, found.ties, found.losses, found.cells) == (1, 1, 1, 3)
-    assert found.ahead == 2  # the clear one, and the unclear one by 0.025
+    assert (found.ahead, found.behind) == (2, 1)  # the clear one, and the unclear one by 0.025
+    tied = compare([[0.1 + 0.2, -0.3], [0.5, -0.5]])  # 5.6e-17 is not ahead
+    assert (tied.ahead, tied.behind, tied.ties) == (0, 0, 2)
     assert found.p_values == pytest.approx(holm([paired_t(clear), paired_t(clear), paired_t(unclear)]))
     assert compare([]).average is None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pagnn_bench.cell import NOT_IDENTITY
+from pagnn_bench.cell import check_keys
 from pagnn_bench.data.amazon import load_amazon
 from pagnn_bench.data.custom import load_custom
 from pagnn_bench.data.graph import Graph, Split
@@ -17,7 +17,7 @@ from pagnn_bench.data.pyg import load_pyg
 from pagnn_bench.data.synthetic import load_synthetic
 from pagnn_bench.errors import RequestError
 
-__all__ = ["Graph", "Split", "load_graph"]
+__all__ = ["Graph", "Split", "check_data", "load_graph"]
 
 LOADERS: dict[str, Callable[[Mapping[str, Any]], Graph]] = {
     "planetoid": load_planetoid,
@@ -56,12 +56,14 @@ def load_graph(config: Mapping[str, Any]) -> Graph:
     Raises:
         RequestError: a value is wrong, or files are missing or damaged.
     """
+    check_data(config)
+    return LOADERS[config["source"]](config)
+
+
+def check_data(config: Mapping[str, Any]) -> None:
+    """Refuse a ``data`` group whose keys are not those of its source; reads no file."""
     source = config.get("source")
     if source not in LOADERS:
         raise RequestError(f"data.source={source}: choose from {', '.join(LOADERS)}.")
-    wanted = SPLITS | OWN_KEYS[source]
-    for key in sorted(wanted - config.keys()):
-        raise RequestError(f"data.{key}: source {source} needs this key.")
-    for key in sorted(config.keys() - wanted - NOT_IDENTITY - {"name", "source", "content"}):
-        raise RequestError(f"data.{key}: source {source} has no such key.")
-    return LOADERS[source](config)
+    settings = {key: value for key, value in config.items() if key != "content"}  # noted by the cell itself
+    check_keys("data", settings, {"source"} | SPLITS | OWN_KEYS[source], f"source {source}")

@@ -98,34 +98,32 @@ def trials_of(results_dir) -> set[tuple[int, int]]:
     return set(Store(results_dir).load(CELL))
 
 
-@pytest.mark.parametrize(
-    ("where", "came_through"), [("pagnn_bench.collected.write_sealed", False), ("os.replace", True)]
-)
-def test_a_writer_that_is_killed_between_its_two_files_loses_nothing(
-    filled, where, came_through, monkeypatch
-):
+def test_a_writer_that_is_killed_between_its_two_files_loses_nothing(filled, monkeypatch):
+    """Killed before the description, after it, and before it again, each time with a trial more."""
     filled.collect()
     shutil.rmtree(filled.cells_dir)
-    before, store, rename = trials_of(filled.results_dir), Store(filled.results_dir), os.replace
-    save(store, ok(7), mask=2)
+    counted, rename = trials_of(filled.results_dir), os.replace
 
     def die(*arguments, **keys):
-        # Of the renamings only that of the finished rows: the others put single files in their places.
-        if where == "os.replace" and not str(arguments[0]).endswith(".next"):
-            return rename(*arguments)
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(where, die)
-        with pytest.raises(KeyboardInterrupt):
-            store.collect()
-    files = filled.cells_dir.rename(filled.results_dir / "elsewhere")
-    assert trials_of(filled.results_dir) == (before | {(2, 7)} if came_through else before)
-    assert not Store(filled.results_dir).damaged
-    files.rename(filled.cells_dir)
+    def die_at_the_rows(source, target):
+        return die() if str(source).endswith(".next") else rename(source, target)
+
+    deaths = {7: ("pagnn_bench.collected.write_sealed", die), 8: ("os.replace", die_at_the_rows)}
+    for seed, (where, death) in {**deaths, 9: deaths[7]}.items():
+        store = Store(filled.results_dir)
+        save(store, ok(seed), mask=2)
+        with monkeypatch.context() as patch:
+            patch.setattr(where, death)
+            with pytest.raises(KeyboardInterrupt):
+                store.collect()
+        shutil.rmtree(filled.cells_dir)
+        counted |= {(2, 8)} if seed == 8 else set()
+        assert trials_of(filled.results_dir) == counted
+        assert not Store(filled.results_dir).damaged
     Store(filled.results_dir).collect()
-    shutil.rmtree(filled.cells_dir)
-    assert trials_of(filled.results_dir) == before | {(2, 7)}
+    assert trials_of(filled.results_dir) == counted
     assert not list(filled.results_dir.glob("collected/*.next"))
 
 
