@@ -93,7 +93,7 @@ def _accuracy(number: str) -> Callable[[Results], str]:
 
 
 def verdicts(results: Results) -> str:
-    """How many entries agree, by missing type, dataset and method; how many trials and how much time."""
+    """How many entries agree, by missing type and dataset, after three sentences on the whole."""
     under = results.under("paper")
     counted = [result for result in under if result.paper is not None and result.is_default]
     rows = []

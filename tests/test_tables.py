@@ -222,7 +222,15 @@ def test_bold_is_the_best_on_the_masks_that_a_column_has_in_common(store, capsys
     assert "**72.00**" in text
     assert "**75.00**" not in text
     assert "75.00" in text
-    assert "in bold the best on the masks that all of a column have" in text
+    assert "in bold the best on common masks" in text
+
+
+def test_a_single_mask_is_not_the_best_where_others_have_more(store, capsys):
+    for method, value, masks in (("mf", 70.0, 2), ("pagnn_n", 71.0, 3), ("zero", 80.0, 1)):
+        save_trials(store, make_cell(method), lambda mask, seed, v=value: v, masks=range(masks), seeds=[0])
+    text = tables(store, capsys, "--table", "2")
+    assert "**71.00**" in text
+    assert "**80.00**" not in text
 
 
 def test_markdown_is_aligned_has_the_best_in_bold_and_leaves_empty_what_is_missing(store, capsys):

@@ -15,7 +15,6 @@ PLAIN, CSR = (
     "plain",
     "csr",
 )  # the reference with an edge list, as in every tutorial; and with a sparse adjacency
-SIDES = (PLAIN, CSR, OURS)
 
 
 @dataclass(frozen=True)

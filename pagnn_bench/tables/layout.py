@@ -153,17 +153,20 @@ def _rates(results: Iterable[Result], data: str) -> list[float]:
 def _best(
     found: dict[tuple[str, str, float], Result], methods: Iterable[str], data: str, rate: float
 ) -> set[str]:
-    """The best methods of a column, on the masks that all of it have; none if there is nothing to compare with.
+    """The best methods of a column, on masks that they have in common; none if there is nothing to compare.
 
-    On masks of its own a method may be ahead by its luck with them: they vary as much as methods do.
+    On masks of its own a method may be ahead by its luck with them, since they vary as much as methods do. For the same
+    reason a method with a single mask is left out where others have more.
     """
     rivals = [method for method in methods if method.partition("[")[0] != CEILING]
     results = {method: found[method, data, rate] for method in rivals if (method, data, rate) in found}
     run = {method: result for method, result in results.items() if result.mean is not None}
-    masks = common_masks(run.values())
-    if len(run) < 2 or not masks:
+    several = {method: result for method, result in run.items() if result.summary.masks > 1}
+    compared = several if len(several) > 1 else run
+    masks = common_masks(compared.values())
+    if len(compared) < 2 or not masks:
         return set()
-    means = {method: f"{mean_over(result, masks):.2f}" for method, result in run.items()}
+    means = {method: f"{mean_over(result, masks):.2f}" for method, result in compared.items()}
     highest = max(means.values(), key=float)
     return {method for method, mean in means.items() if mean == highest}
 
@@ -207,7 +210,7 @@ def _describe_trials(results: Sequence[Result], usual: int | None) -> list[str]:
     if not results:
         return ["Nothing run yet."]
     alike = len({frozenset(result.summary.by_mask) for result in results}) == 1
-    best = "best" if alike else "best on the masks that all of a column have"
+    best = "best" if alike else "best on common masks, of the methods with several where there are such"
     text = [
         f"Test accuracy in percent: mean of the means of masks, ± their standard deviation; in bold the {best}."
     ]

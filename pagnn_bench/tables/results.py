@@ -109,7 +109,8 @@ class Result:
 # Half an interval, as a multiple of the tolerance, up to which it can agree with the paper's number.
 WIDEST = 2.0
 # How far off, as a multiple of the tolerance, a single mask has to be to differ: between five masks of one cell the
-# standard deviation is 0.2 to 1.3 points up to rate 0.5, up to 3.6 at 0.7 and up to 4.1 at 0.9 (docs/reproduction.md).
+# standard deviation is at most 1.4 points up to rate 0.5, 4.3 at 0.7 and 6.9 at 0.9, half of that in most cells
+# (docs/reproduction.md), so that a single mask rarely differs by chance.
 LONE = 4.0
 
 
