@@ -70,10 +70,13 @@ def test_a_cell_asked_for_twice_is_one_request():
 
 
 def test_estimate(store):
-    plan = make_plan([request(masks=1, seeds=10)], store, SETTINGS)
+    plan = make_plan([request(masks=2, seeds=5)], store, dataclasses.replace(SETTINGS, stack=3))
     assert estimate_seconds(plan, store) == (0, 10)
-    store.save(OTHER, 0, [ok(0), ok(1)], {"total_seconds": 8.0, "stack": 2}, {})
-    assert estimate_seconds(plan, store) == (pytest.approx(40), 0)
+    facts = {"prepare_seconds": 100.0, "train_seconds": 6.0, "eval_seconds": 2.0, "stack": 2}
+    store.save(OTHER, 0, [ok(0), ok(1)], facts, {})
+    # Ten trials of 4 s in four batches, but two masks to prepare.
+    assert len(plan) == 4
+    assert estimate_seconds(plan, store) == (pytest.approx(40 + 2 * 100), 0)
     elsewhere = dataclasses.replace(CELL, data={**CELL.data, "name": "huge"})
     assert estimate_seconds(make_plan([request(elsewhere)], store, SETTINGS), store) == (0, 6)
 
