@@ -55,8 +55,8 @@ def _run(configs: Sequence[dict[str, Any]], store: Store, settings: Settings, su
     wanted = sum(len(request.trials) for request in requests)
     todo = sum(len(batch.seeds) for batch in plan)
     head = f"{count(len(requests), 'cell')}, {count(wanted, 'trial')}:"
+    _check(plan)  # before a word is said of training
     if settings.dry_run:
-        _check(plan)
         print(f"{head} {wanted - todo} done already, {todo} to train{_estimate(plan, store)}.")
         _print_plan(requests, plan)
         return 0
@@ -128,7 +128,7 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
     from pagnn_bench.execute import graph_of, pick_device
 
     pick_device(settings.device)
-    for cell in _check(plan):
+    for cell in _cells(plan):
         graph_of(cell)
     if settings.backend["name"] == "slurm":
         return _submit(plan, requests, store, settings)
@@ -155,15 +155,18 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
     return int(failed)
 
 
-def _check(plan: Sequence[Batch]) -> list[Cell]:
-    """The cells of a plan, if what they ask for makes sense: told before anything is trained or written."""
-    cells = list({batch.cell.hash: batch.cell for batch in plan}.values())
-    if cells:
-        from pagnn_bench.execute import check_cell
+def _check(plan: Sequence[Batch]) -> None:
+    """Refuse a plan that asks for something that makes no sense."""
+    if plan:
+        from pagnn_bench.execute import check_cell  # which brings torch
 
-        for cell in cells:
+        for cell in _cells(plan):
             check_cell(cell)
-    return cells
+
+
+def _cells(plan: Sequence[Batch]) -> list[Cell]:
+    """The cells of a plan, each once."""
+    return list({batch.cell.hash: batch.cell for batch in plan}.values())
 
 
 def _submit(plan: Sequence[Batch], requests: Sequence[Request], store: Store, settings: Settings) -> int:

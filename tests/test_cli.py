@@ -247,6 +247,11 @@ def test_a_dry_run_refuses_what_the_run_would_refuse(capsys, folder, word):
     assert refusal(capsys, folder, [*RUN, word, "dry_run=true"]).startswith(key)
 
 
+def test_nothing_is_said_of_training_before_a_refusal(capsys, folder):
+    assert main([*RUN, "method.hidden=0"]) == 2
+    assert capsys.readouterr().out == ""
+
+
 def test_wrong_combinations(capsys, folder):
     sentence = refusal(capsys, folder, [*RUN, "missing=biased", "rate=0.95"])
     assert sentence == "rate=0.95: missing=biased takes rates from 0.1 (low) to 0.9 (high)."
