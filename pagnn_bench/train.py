@@ -84,9 +84,7 @@ class _Stack:
     streams: DropoutStreams
     alive: np.ndarray  # position of each member in the original order
     best: dict[str, Tensor] = field(default_factory=dict)
-    kept: list[dict[str, Any]] = field(
-        default_factory=list
-    )  # epoch and validation scores of the best weights
+    kept: list[dict[str, Any]] = field(default_factory=list)  # epoch and scores of the best weights
 
     def remember(self, members: np.ndarray) -> None:
         """Keep a copy of the present weights of these members (bool [S])."""

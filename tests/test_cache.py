@@ -32,9 +32,8 @@ def test_the_second_time_the_array_comes_from_its_file(tmp_path, values):
     assert second.values.dtype == values.dtype
     np.testing.assert_array_equal(second.values, values)
     assert second.seconds == first.seconds  # what it took when it was made
-    assert [path.name for path in tmp_path.iterdir()] == [
-        "some-key.npz"
-    ]  # and nothing half-written beside it
+    # And nothing half-written beside it.
+    assert [path.name for path in tmp_path.iterdir()] == ["some-key.npz"]
 
 
 def test_another_key_is_another_array(tmp_path):

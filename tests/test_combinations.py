@@ -113,9 +113,8 @@ def test_choices_are_composed_once(monkeypatch):
     )
     configs = compose_combinations(["experiment=table2"])
     assert len(configs) == 4 * 5 * 7
-    assert (
-        len(asked) == 1 + 1 + 3 + 6
-    )  # the experiment, the first combination, other datasets and methods; no rate
+    # The experiment, the first combination, other datasets and methods; no rate.
+    assert len(asked) == 1 + 1 + 3 + 6
 
 
 def test_a_single_configuration_is_composed_once(monkeypatch):

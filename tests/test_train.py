@@ -128,9 +128,8 @@ def _dense_factors(graph, norm, rows, streams, member, dropout, plain):
 def test_a_seed_alone_equals_the_seed_in_a_stack(incomplete, input_dropout):
     method = pagnn(input_dropout=input_dropout)
     together = run(method, incomplete, [0, 1, 2, 3, 4])
-    assert (
-        len({record["epochs"] for record in together.records}) > 1
-    )  # seeds leave the stack at different times
+    # Seeds leave the stack at different times.
+    assert len({record["epochs"] for record in together.records}) > 1
     for seed, record in enumerate(together.records):
         alone = run(method, incomplete, [seed]).records[0]
         assert alone["epochs"] == record["epochs"]

@@ -10,9 +10,8 @@ from pagnn_bench.backends.work import Outcome, perform, spread_over_gpus
 from pagnn_bench.plan import Batch, Settings
 from pagnn_bench.progress import Progress
 
-ATTEMPTS = (
-    3  # a worker process that dies (out of memory, say) takes the pool with it; the rest is tried again
-)
+# A worker process that dies (out of memory, say) takes the pool with it; the rest is tried again.
+ATTEMPTS = 3
 
 
 class SerialBackend:

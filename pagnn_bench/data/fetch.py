@@ -49,10 +49,8 @@ class Publishers:
     title = "the publishers' sites"
 
     def address(self, path: str) -> str | None:
-        from torch_geometric.datasets import (
-            Amazon,
-            Planetoid,
-        )  # takes seconds: only when something is missing
+        # Takes seconds: only when something is missing.
+        from torch_geometric.datasets import Amazon, Planetoid
 
         file = PurePosixPath(path).name
         if path.startswith("splits/"):

@@ -13,9 +13,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-DIGITS = (
-    16  # keep probabilities are rounded to multiples of 2^-16; the scale uses the rounded value, so no bias
-)
+# Keep probabilities are rounded to multiples of 2^-16; the scale uses the rounded value, so there is no bias.
+DIGITS = 16
 
 
 def keep_digits(keep: float) -> tuple[list[int], float]:

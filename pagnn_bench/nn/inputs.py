@@ -88,9 +88,8 @@ class SparseInput:
         return sp.csr_array(position.T)
 
     def __call__(self, weight: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:
-        if (
-            streams is None
-        ):  # nodes to evaluate: they share one G, and no gradient is needed, hence no transpose
+        if streams is None:
+            # Nodes to evaluate: they share one G, and no gradient is needed, hence no transpose.
             return _shared_product(self.matrix, weight)
         values = self.values.expand(len(weight), -1)
         if rate > 0:
@@ -132,9 +131,8 @@ class DenseInput:
     def __init__(self, rows: np.ndarray, device: torch.device) -> None:
         self.matrix = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(device)
         self._buffer = self.matrix.new_empty(0)
-        self._holds: tuple[KeepBits, int] | None = (
-            None  # whose copies are in the buffer, from which member on
-        )
+        # Whose copies are in the buffer, from which member on.
+        self._holds: tuple[KeepBits, int] | None = None
 
     def __call__(self, weight: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:
         if streams is None or rate == 0:

@@ -56,10 +56,11 @@ def test_adjacency_is_simple_for_every_edge_list(pairs):
 def test_checksum_does_not_depend_on_how_the_arrays_are_given():
     shuffled = sparse.coo_array(FEATURES)
     order = [5, 2, 0, 4, 1, 3]
+    # Other order, other type, one stored zero.
     messy = sparse.coo_array(
         (np.append(shuffled.data[order].astype(float), 0), [np.append(c[order], 1) for c in shuffled.coords]),
         shape=(4, 3),
-    )  # other order, other type, one stored zero
+    )
     other = toy(messy, EDGES[::-1, ::-1].astype(np.int32), LABELS.astype(np.int16))
     assert other.checksum == toy().checksum
 

@@ -88,9 +88,8 @@ def test_pairs_are_all_links_and_as_many_others(seed):
     assert {pair for pair, target in found.items() if target == 1} == linked
     assert {(i, i) for i in range(30)} <= linked
     others = [pair for pair, target in found.items() if target == 0]
-    assert (
-        len(others) == len(linked) == pairs.nnz / 2
-    )  # none twice, none of them a link or a node with itself
+    # None twice, none of them a link or a node with itself.
+    assert len(others) == len(linked) == pairs.nnz / 2
     assert all(i != j for i, j in others)
 
 
@@ -397,9 +396,8 @@ def test_in_the_whole_harness(rate, tmp_path):
     first, second = (Executor(CPU, cache=tmp_path).run(cell, 0, [0, 1], Watch()) for _ in range(2))
     assert [record["status"] for record in first.records] == ["ok", "ok"]
     assert first.records == second.records
-    assert said == (
-        [] if rate == 0 else [f"SAT {epoch}/4" for epoch in (1, 2, 3, 4)]
-    )  # the second is from the file
+    # The second is from the file.
+    assert said == ([] if rate == 0 else [f"SAT {epoch}/4" for epoch in (1, 2, 3, 4)])
     assert ("impute_rmse" in first.facts) == (rate > 0)
 
 
