@@ -25,7 +25,9 @@ class CachedArray:
     hit: bool
 
 
-def cached_array(folder: Path | None, key: str, compute: Callable[[], np.ndarray]) -> CachedArray:
+def cached_array(
+    folder: Path | None, key: str, compute: Callable[[], np.ndarray], anew: bool = False
+) -> CachedArray:
     """The array of this key, from its file or computed and kept.
 
     A file that is damaged or belongs to another key is named, and the array is computed again. A folder that cannot
@@ -35,9 +37,10 @@ def cached_array(folder: Path | None, key: str, compute: Callable[[], np.ndarray
         folder: where the files are; None keeps nothing.
         key: names the content completely, such as a digest of all inputs.
         compute: makes the array.
+        anew: compute it even if there is a file, which is then replaced.
     """
     path = None if folder is None else folder / f"{key}.npz"
-    if path is not None and path.exists():
+    if path is not None and path.exists() and not anew:
         try:
             return _read(path, key)
         except Exception as error:  # a damaged archive raises anything from zlib.error to NotImplementedError

@@ -92,6 +92,7 @@ class Executor:
         threads: CPU threads, None for torch's choice.
         keep_curve: keep the training loss of every epoch.
         cache: folder for learned imputations, None to keep none.
+        anew: learn again what is kept there.
     """
 
     def __init__(
@@ -100,10 +101,11 @@ class Executor:
         threads: int | None = None,
         keep_curve: bool = False,
         cache: Path | None = None,
+        anew: bool = False,
     ) -> None:
         if threads is not None:
             torch.set_num_threads(threads)
-        self.device, self.keep_curve, self.cache = device, keep_curve, cache
+        self.device, self.keep_curve, self.cache, self.anew = device, keep_curve, cache, anew
         self.threads = torch.get_num_threads()
         self._work: _MaskWork | None = None
 
@@ -147,7 +149,7 @@ class Executor:
             observed = draw_observed(cell.missing, cell.rate, shape, cell.mask_seed(mask))
             incomplete = hide(graph, observed, protocol.feature_norm, oracle=method.oracle)
             seed = cell.trial_seed("method", mask, seeds[0]) if method.per_seed else cell.method_seed(mask)
-            context = Context(seed, self.device, watch.report, self.cache)
+            context = Context(seed, self.device, watch.report, self.cache, self.anew)
             start = time.perf_counter()
             prepared = method.prepare(incomplete, context)
             # A cached imputation took its time when it was made, and that time is part of the method's time.

@@ -96,7 +96,7 @@ def draw_observed(missing: Mapping[str, Any], rate: float, shape: tuple[int, int
     # GCNmf's third type: a column is of the badly hit kind with the probability that makes the mean rate come out.
     low, high = missing["low"], missing["high"]
     badly_hit = rng.random(shape[1]) < (rate - low) / (high - low)
-    return Observed(shape, cells=_draw(rng, shape, np.where(badly_hit, high, low)))
+    return Observed(shape, cells=_draw_some(rng, shape, np.where(badly_hit, high, low)))
 
 
 def check_missing(missing: Mapping[str, Any], rate: float) -> None:
@@ -134,6 +134,11 @@ def _observe_some(rng: np.random.Generator, shape: tuple[int, ...], rate: float,
             rng.choice(total, size=min(round(rate * total), total - 1), replace=False, shuffle=False)
         ] = False
         return observed.reshape(shape)
+    return _draw_some(rng, shape, rate)
+
+
+def _draw_some(rng: np.random.Generator, shape: tuple[int, ...], rate: float | np.ndarray) -> np.ndarray:
+    """As :func:`_draw`, but one at least stays observed."""
     observed = _draw(rng, shape, rate)
     if not observed.any():
         observed.flat[rng.integers(observed.size)] = True

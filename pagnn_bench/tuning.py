@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any, TypeAlias
 
-from pagnn_bench.cell import Cell, digest
+from pagnn_bench.cell import Cell, digest, parse_indices
 from pagnn_bench.errors import RequestError
 from pagnn_bench.store import Store
 
@@ -69,6 +69,11 @@ def _settings(config: Config) -> list[Setting]:
     """The paper's setting and random others, ``budget`` in all, or the whole space if that is smaller."""
     tuning, method = config["protocol"]["tuning"], config["method"]["name"]
     _check(tuning)
+    if tuning["mask"] in parse_indices("masks", config["masks"]):
+        raise RequestError(
+            f"protocol.tuning.mask={tuning['mask']}: masks={config['masks']} has it, too; "
+            "search on a mask that is not reported."
+        )
     space = {**tuning["space"], **(tuning.get("own") or {}).get(method, {})}
     for key, values in space.items():
         if not isinstance(values, list) or not values:

@@ -1,10 +1,11 @@
-"""Train a random handful of the committed trials again, from scratch, and set the accuracies side by side.
+"""Train a random handful of the committed batches again, from scratch, and set the accuracies side by side.
 
-    PAGNN_DATA=... python scripts/recompute.py [--cells 5] [--trials 2] [--pick 0] [WORD ...]
+    PAGNN_DATA=... python scripts/recompute.py [--cells 5] [--stack 5] [--pick 0] [WORD ...]
 
-WORDs restrict the choice to cells whose names contain all of them, such as ``cora`` or ``pagnn_n``. On a machine like
-the one the results were made on, trials come out the same; elsewhere sums are rounded in another order, single trials
-may stop at other epochs, and only means should agree. Exit code 1 if the mean of all trials is off by over a point.
+WORDs restrict the choice to cells whose names contain all of them, such as ``cora`` or ``pagnn_n``. Of every cell one
+batch is trained as it was: the same seeds in one stack, on as many threads. On a machine like the one the results were
+made on, trials come out the same; elsewhere sums are rounded in another order, single trials may stop at other epochs,
+and only means should agree. Exit code 1 if the mean of all trials is off by over a point.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import dataclasses
 import os
 import random
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
 
 from pagnn_bench.execute import Executor, pick_device
-from pagnn_bench.store import Store
+from pagnn_bench.store import Store, Trial
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 TOLERANCE = 1.0  # points of the mean
@@ -28,26 +30,29 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", metavar="WORD")
     parser.add_argument("--cells", type=int, default=5)
-    parser.add_argument("--trials", type=int, default=2, help="of each cell, all on one mask")
+    parser.add_argument("--stack", type=int, default=5, help="only batches of at most so many seeds")
     parser.add_argument("--pick", type=int, default=0, help="another number picks other cells")
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
-    store = Store(RESULTS)
+    store, chance = Store(RESULTS), random.Random(options.pick)
     cells = [cell for cell in store.cells() if cell.protocol["name"] == "paper"]
     cells = [cell for cell in cells if all(word in cell.id for word in options.words)]
-    chosen = random.Random(options.pick).sample(cells, min(options.cells, len(cells)))
+    chosen = []
+    for cell in chance.sample(cells, len(cells)):
+        batches = whole_batches(store.load(cell).values(), options.stack)
+        if batches and len(chosen) < options.cells:
+            chosen.append((cell, chance.choice(batches)))
     if not chosen:
-        print(
-            f"no committed cell has all these words in its name: {' '.join(options.words)}", file=sys.stderr
-        )
+        words = " ".join(options.words)
+        print(f"no committed cell has a batch of that size and all these words: {words}", file=sys.stderr)
         return 2
-    executor, old, new = Executor(pick_device(options.device)), [], []
-    for cell in chosen:
-        trials = [trial for trial in store.load(cell).values() if trial.ok]
-        trials = [trial for trial in trials if trial.mask == trials[0].mask][: options.trials]
+    old, new = [], []
+    for cell, trials in chosen:
+        batch = trials[0].batch
+        executor = Executor(pick_device(options.device), batch.provenance["threads"])
         here = dataclasses.replace(cell, data={**cell.data, "root": os.environ.get("PAGNN_DATA")})
-        again = executor.run(here, trials[0].mask, [trial.seed for trial in trials]).records
-        print(f"{cell}, mask {trials[0].mask}")
+        again = executor.run(here, batch.mask, [trial.seed for trial in trials]).records
+        print(f"{cell}, mask {batch.mask}")
         for trial, record in zip(trials, again):
             before, after = 100 * trial.record["test_acc"], 100 * record["test_acc"]
             epochs = f"{trial.record['epochs']} and {record['epochs']} epochs"
@@ -58,6 +63,15 @@ def main() -> int:
     shift = fmean(new) - fmean(old)
     print(f"{same} of {len(old)} trials the same to the last digit; means differ by {shift:+.2f} points")
     return int(abs(shift) > TOLERANCE)
+
+
+def whole_batches(trials: Iterable[Trial], stack: int) -> list[list[Trial]]:
+    """The batches of at most so many seeds of which every trial succeeded and none was superseded."""
+    batches: dict[Path, list[Trial]] = {}
+    for trial in trials:
+        if trial.ok:
+            batches.setdefault(trial.batch.path, []).append(trial)
+    return [batch for batch in batches.values() if len(batch) == batch[0].batch.facts["stack"] <= stack]
 
 
 if __name__ == "__main__":

@@ -74,6 +74,8 @@ def test_something_always_stays_observed():
     for missing in (ROWS, CELLS, {**ROWS, "exact": True}, {**CELLS, "exact": True}):
         for seed in range(20):
             assert draw_observed(missing, 0.99, (3, 2), seed).dense().any()
+    for seed in range(20):
+        assert draw_observed(BIASED, 0.9, (2, 2), seed).dense().any()
 
 
 def test_rate_0_hides_nothing():

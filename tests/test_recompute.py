@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -22,15 +23,15 @@ def recompute(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_committed_trials_again():
     if not Path(os.environ.get("PAGNN_DATA", ""), "Cora", "raw").is_dir():
         pytest.skip("PAGNN_DATA names no folder with the real datasets")
-    done = recompute("--cells", "1", "--trials", "4", "cora-type1-0.1-pagnn_n-paper")
+    done = recompute("--cells", "1", "--stack", "5", "cora-type1-0.1-zero-paper")
     assert done.returncode == 0, done.stdout + done.stderr
     trials = re.findall(r"committed ([\d.]+), now ([\d.]+)", done.stdout)
-    assert len(trials) == 4
-    # Another processor may round in another order and stop at another epoch, but cannot give another accuracy.
-    assert all(abs(float(before) - float(after)) < 3 for before, after in trials)
+    assert len(trials) > 1
+    # Another processor rounds in another order, and single trials may stop at another epoch.
+    assert abs(fmean(float(before) - float(after) for before, after in trials)) < 1
 
 
 def test_cells_that_there_are_not():
     done = recompute("no-such-cell")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "no committed cell has all these words in its name: no-such-cell\n"
+    assert done.stderr == "no committed cell has a batch of that size and all these words: no-such-cell\n"

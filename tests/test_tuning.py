@@ -79,6 +79,11 @@ def test_of_equal_settings_the_paper_s_own_wins(tmp_path):
     assert setting(choose(config, store)) == setting(tries(config)[0])
 
 
+def test_a_mask_that_is_reported_is_not_searched_on():
+    with pytest.raises(RequestError, match=r"protocol\.tuning\.mask=3: masks=5 has it, too"):
+        tries(tuned("protocol.tuning.mask=3"))
+
+
 def test_a_key_that_the_method_does_not_have():
     with pytest.raises(RequestError, match=r"protocol\.tuning: pagnn_n has no key method\.alpha"):
         tries(tuned("+protocol.tuning.own.pagnn_n={method.alpha: [1]}", "~protocol.tuning.own.pagnn_m"))

@@ -55,18 +55,20 @@ class Outcome:
 
 
 @lru_cache(maxsize=1)
-def _executor(device: str, threads: int | None, curve: bool, cache: str | None) -> Executor:
+def _executor(device: str, threads: int | None, curve: bool, cache: str | None, anew: bool) -> Executor:
     """One per process, so that batches that follow each other share graphs and preparations."""
     from pagnn_bench.execute import Executor, pick_device
 
-    return Executor(pick_device(device), threads, curve, None if cache is None else Path(cache))
+    return Executor(pick_device(device), threads, curve, None if cache is None else Path(cache), anew)
 
 
 def perform(batch: Batch, settings: Settings, watch: Watcher | None = None) -> Outcome:
     """Train one batch here and now. An error in it is an outcome; it never stops the others."""
     facts: dict[str, Any] = {"device": settings.device, "threads": settings.threads}
     try:
-        executor = _executor(settings.device, settings.threads, settings.train_curve, settings.cache_dir)
+        executor = _executor(
+            settings.device, settings.threads, settings.train_curve, settings.cache_dir, settings.force
+        )
         facts = {"device": str(executor.device), "threads": executor.threads}
         result = executor.run(batch.cell, batch.mask, batch.seeds, watch)
     except (Exception, SystemExit) as error:  # a method that calls exit() ends its batch, not the sweep

@@ -36,7 +36,12 @@ def build_method(config: Mapping[str, Any]) -> Method:
         raise RequestError(f"method._target_={target}: cannot be imported ({what}).") from error
     if not (inspect.isclass(cls) and issubclass(cls, Method)):
         raise RequestError(f"method._target_={target}: is not a subclass of pagnn_bench.methods.Method.")
-    arguments = {k: v for k, v in config.items() if k not in NOT_IDENTITY | {"name", "_target_"}}
+    shown = {"name", "_target_", "label", "description"}
+    for key in sorted(config.keys() & NOT_IDENTITY - shown):
+        raise RequestError(
+            f"method.{key}: this name is no part of a trial's identity; call the key otherwise."
+        )
+    arguments = {key: value for key, value in config.items() if key not in shown}
     try:
         return cls(**arguments)
     except RequestError:

@@ -33,12 +33,14 @@ class Context:
         device: where the networks will live, and where a learned imputation trains.
         report: tells a person how far a long preparation has come, such as ``"VAE 120/1000"``.
         cache: folder in which learned imputations are kept; None keeps none.
+        anew: learn again what is kept there (``force=true``).
     """
 
     seed: int
     device: torch.device
     report: Callable[[str], None] = _say_nothing
     cache: Path | None = None
+    anew: bool = False
 
 
 @dataclass(frozen=True)

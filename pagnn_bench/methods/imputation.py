@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from abc import abstractmethod
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -81,7 +83,8 @@ class LearnedImputation(ImputationMethod):
         def values() -> np.ndarray:
             return _compact(self.learn(graph, context)[hidden])
 
-        found = cached_array(context.cache, self._key(graph, context), values)
+        key = self._key(graph, context) if context.cache is not None else ""
+        found = cached_array(context.cache, key, values, context.anew)
         filled = graph.features.toarray()
         filled[hidden] = found.values
         cached_seconds = found.seconds if found.hit else 0.0
@@ -94,10 +97,12 @@ class LearnedImputation(ImputationMethod):
         return filled
 
     def _key(self, graph: IncompleteGraph, context: Context) -> str:
-        """A digest of everything that the learned values depend on."""
-        name = type(self).__name__.lower()
+        """A digest of everything that the learned values depend on, the file with the class included."""
+        cls = type(self)
+        name = cls.__name__.lower()
         what = {
-            "method": name,
+            "class": f"{cls.__module__}.{cls.__qualname__}",
+            "source": hashlib.sha256(Path(inspect.getfile(cls)).read_bytes()).hexdigest(),
             "settings": self.settings(),
             "seed": context.seed,
             "shape": graph.observed.shape,

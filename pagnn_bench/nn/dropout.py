@@ -19,9 +19,9 @@ DIGITS = 16
 
 def keep_digits(keep: float) -> tuple[list[int], float]:
     """Binary digits 0.b1 b2 ... bk (trailing zeros cut) of a keep probability, and the value they stand for."""
-    numerator = round(keep * 2**DIGITS)
-    if not 0 < numerator < 2**DIGITS:
+    if not 0 < keep < 1:
         raise ValueError(f"keep probability {keep} must lie inside (0, 1)")
+    numerator = min(max(round(keep * 2**DIGITS), 1), 2**DIGITS - 1)
     digits = [(numerator >> (DIGITS - 1 - k)) & 1 for k in range(DIGITS)]
     while digits[-1] == 0:
         digits.pop()

@@ -270,3 +270,8 @@ def test_names_of_nodes_do_not_matter(name, pattern):
 def test_a_key_that_it_does_not_have_is_refused_in_a_sentence(name):
     with pytest.raises(RequestError, match=f"method={name}: .*no_such_key"):
         build_method({**config(name)["method"], "no_such_key": 1})
+
+
+def test_a_key_that_would_be_no_part_of_the_identity_is_refused():
+    with pytest.raises(RequestError, match=r"method\.path: .*identity"):
+        build_method({**config("zero")["method"], "path": "embeddings.npy"})

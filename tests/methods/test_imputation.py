@@ -91,6 +91,27 @@ def test_the_second_time_nothing_is_learned_and_the_signal_is_the_same(incomplet
     )
 
 
+def test_anew_learns_though_there_is_a_file_and_replaces_it(incomplete, tmp_path):
+    Dice().signal(incomplete, context(tmp_path))
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(b"what was kept")
+    again = Dice().signal(incomplete, dataclasses.replace(context(tmp_path), anew=True))
+    assert len(Dice.learned) == 2
+    assert again.facts["cached_seconds"] == 0
+    Dice().signal(incomplete, context(tmp_path))
+    assert len(Dice.learned) == 2
+
+
+def test_what_an_earlier_form_of_the_class_learned_is_not_used(incomplete, tmp_path, monkeypatch):
+    """A method of one's own that is edited between two runs."""
+    file = tmp_path / "mine.py"
+    monkeypatch.setattr("inspect.getfile", lambda cls: str(file))
+    for text in ("first", "second"):
+        file.write_text(text)
+        Dice().signal(incomplete, context(tmp_path / "cache"))
+    assert len(Dice.learned) == 2
+
+
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "foreign"])
 def test_a_damaged_file_is_named_and_learned_anew(incomplete, tmp_path, caplog, damage):
     first = Dice().signal(incomplete, context(tmp_path))

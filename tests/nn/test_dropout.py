@@ -61,6 +61,11 @@ def test_dropout_of_stacked_values():
     assert dropout(values, DropoutStreams([1, 2, 3], CPU), 0.0) is values
 
 
+@pytest.mark.parametrize("keep", [1e-9, 1 - 1e-9])
+def test_a_keep_probability_next_to_the_border_is_the_nearest_that_can_be_drawn(keep):
+    assert abs(keep_digits(keep)[1] - keep) < 2**-15
+
+
 @pytest.mark.parametrize("keep", [0.0, 1.0, -1.0])
 def test_impossible_keep_probability(keep):
     with pytest.raises(ValueError, match="inside"):
