@@ -8,7 +8,8 @@ A claim has parts, such as «PaGNN-N against GAIN on type 2», and each part is 
 * time: in every dataset that was timed the quartiles over repeats lie apart.
 
 A claim holds if all its parts hold, does not if one of them does not, is mixed if one of them is, and is undecided
-otherwise, be it because something was not run or because the numbers do not tell.
+otherwise, be it because something was not run or because the numbers do not tell. A part that is decided on some of the
+paper's datasets only says so, and does not decide the claim.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Part:
         evidence: the numbers behind it, or what is missing.
         paper: what the paper's own numbers say, if it prints them.
         was_run: False if one of the two has no numbers at all.
+        where: the datasets that it is about, where they are not all of the paper's.
     """
 
     what: str
@@ -46,6 +48,12 @@ class Part:
     evidence: str
     paper: str = ""
     was_run: bool = True
+    where: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> str:
+        """The verdict, and what it is restricted to."""
+        return _on(self.verdict, self.where)
 
 
 @dataclass(frozen=True)
@@ -57,23 +65,26 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        return next(
-            verdict
-            for verdict in (FAILS, MIXED, UNDECIDED, HOLDS)
-            if any(part.verdict == verdict for part in self.parts)
-        )
+        told = {UNDECIDED if part.where else part.verdict for part in self.parts}
+        return next(verdict for verdict in (FAILS, MIXED, UNDECIDED, HOLDS) if verdict in told)
 
     @property
     def summary(self) -> str:
         """How the parts came out, in one sentence."""
-        counts = Counter(part.verdict for part in self.parts)
+        counts = Counter((part.verdict, part.where) for part in self.parts)
         words = {HOLDS: ("holds", "hold"), FAILS: ("does not", "do not")}
+        order = (HOLDS, FAILS, MIXED, UNDECIDED)
         texts = [
-            f"{counts[key]} {words.get(key, (key, key))[counts[key] > 1]}"
-            for key in (HOLDS, FAILS, MIXED, UNDECIDED)
-            if counts[key]
+            f"{number} {_on(words.get(verdict, (verdict, verdict))[number > 1], where)}"
+            for (verdict, where), number in sorted(
+                counts.items(), key=lambda item: (order.index(item[0][0]), -len(item[0][1]), item[0][1])
+            )
         ]
         return f"Of {count(len(self.parts), 'comparison')}: {', '.join(texts)}."
+
+
+def _on(verdict: str, where: Sequence[str]) -> str:
+    return f"{verdict} on {', '.join(where)}" if where and verdict != UNDECIDED else verdict
 
 
 def check_claims(results: Sequence[Result], timings: Sequence[Timing]) -> list[Claim]:
@@ -144,7 +155,9 @@ def _accuracy_parts(
             evidence = (
                 f"Not run: {', '.join(absent)}." if absent else _evidence(comparison, told, bool(shared))
             )
-            parts.append(Part(what, UNDECIDED, evidence, _in_the_paper(own, rival, missing), not absent))
+            where = tuple(DATASETS[data] for data in told) if len(told) < len(DATASETS) else ()
+            paper = _in_the_paper(own, rival, missing)
+            parts.append(Part(what, UNDECIDED, evidence, paper, not absent, where))
             comparisons.append(comparison)
     corrected = iter(holm([found.average.p_value for found in comparisons if found.average is not None]))
     decided = []
@@ -152,7 +165,9 @@ def _accuracy_parts(
         if comparison.average is not None:
             p = next(corrected)
             verdict = _verdict(comparison) if p < 1 - CONFIDENCE else UNDECIDED
-            part = replace(part, verdict=verdict, evidence=f"{part.evidence} Corrected p {_p(p)}.")
+            where = () if verdict == UNDECIDED else part.where
+            text = f"{part.evidence} Corrected p {_p(p)}."
+            part = replace(part, verdict=verdict, evidence=text, where=where)
         decided.append(part)
     return decided
 
@@ -176,11 +191,12 @@ def _evidence(comparison: Comparison, told: Sequence[str], shared: bool) -> str:
         )
         return f"{reason[0].upper()}{reason[1:]}."
     interval = comparison.average.interval
+    thin = f" ({comparison.thin} have two masks, which hardly show anything)" if comparison.thin else ""
     return (
         f"{interval.mean:+.2f} points on average over {count(comparison.cells, 'cell')} "
         f"of {', '.join(DATASETS[data] for data in told)} "
-        f"(95 % interval {interval.low:+.2f} to {interval.high:+.2f}); ahead in {comparison.ahead} of them, "
-        f"beyond chance in {comparison.wins}, behind beyond chance in {comparison.losses}."
+        f"(95 % interval, uncorrected: {interval.low:+.2f} to {interval.high:+.2f}); ahead in {comparison.ahead} of "
+        f"them, beyond chance in {comparison.wins}, behind beyond chance in {comparison.losses}{thin}."
     )
 
 
@@ -210,7 +226,7 @@ def _time_part(timings: Sequence[Timing], own: str, rival: str, low: float, high
         here = at(timings, place)
         if own in here and rival in here:
             ratio = here[own].median / here[rival].median
-            ratios.append(f"{ratio:.2f} on {here[own].labels['data']}")
+            ratios.append(f"{ratio:{'.2f' if ratio >= 0.1 else '.1g'}} on {here[own].labels['data']}")
             found.append(_time_verdict(here[own], here[rival], ratio, low, high))
     if not found:
         return Part(what, UNDECIDED, "Not timed: pagnn-bench run -m experiment=timing", was_run=False)

@@ -1,7 +1,8 @@
 """Statistics of two-level results, as pure functions on arrays: trials lie in masks, and masks are what varies.
 
 Seeds of one mask share its missing entries, so they are not independent draws of the quantity of interest; masks are.
-Hence every interval and every test here takes the mask as its unit.
+Hence intervals and paired tests take the mask as their unit (a single mask leaves an interval over its seeds); ranks
+take the cell.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def paired_t(differences: Sequence[float]) -> float | None:
     """Two-sided p value of the paired t test: is the mean of the differences [m] zero?
 
     A t test and not a rank test, because with the paper's five masks Wilcoxon's smallest p value is 2/2⁵ = 0.0625: it
-    could never find anything. The differences are of mask means over many seeds, so normality is a fair assumption.
+    could never find anything. That mask means, over the seeds there are, vary normally is an assumption.
 
     Returns:
         None for fewer than two differences. Differences that are all the same give 1: accuracies come in steps, so
@@ -138,6 +139,7 @@ class Comparison:
         ahead, behind: cells in which the mean of the first is higher or lower, by however little.
         wins, ties, losses: cells in which the first is better, not told apart, worse: the paired t test at 5 %, with
             Holm's correction over the cells of this comparison.
+        thin: cells with two masks only: on one degree of freedom, and corrected, hardly any is won or lost.
         p_values: the corrected p values, one a cell.
         average: of the differences over the cells; None without a cell.
     """
@@ -147,6 +149,7 @@ class Comparison:
     wins: int
     ties: int
     losses: int
+    thin: int
     p_values: list[float]
     average: Average | None
 
@@ -163,7 +166,8 @@ def compare(cells: Sequence[Sequence[float]], alpha: float = 1 - CONFIDENCE) -> 
     signs = [_sign(float(np.mean(cell))) for cell in usable]
     found = [sign if p < alpha else 0 for sign, p in zip(signs, adjusted)]
     tally = (found.count(1), found.count(0), found.count(-1))
-    return Comparison(signs.count(1), signs.count(-1), *tally, adjusted, average_over_cells(usable))
+    thin = sum(len(cell) == 2 for cell in usable)
+    return Comparison(signs.count(1), signs.count(-1), *tally, thin, adjusted, average_over_cells(usable))
 
 
 def _sign(value: float) -> int:

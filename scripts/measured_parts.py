@@ -15,12 +15,28 @@ from pagnn_bench.report.content import verdict_sentences
 from pagnn_bench.summary import count, duration
 from pagnn_bench.tables.layout import accuracy_table, timing_table
 from pagnn_bench.tables.render import to_markdown
-from pagnn_bench.tables.results import DIFFERS, INSIDE, LABELS, TOLERATED, Result, Results, paired_differences
+from pagnn_bench.tables.results import (
+    DIFFERS,
+    INSIDE,
+    LABELS,
+    TOLERATED,
+    TOO_FEW,
+    Result,
+    Results,
+    paired_differences,
+)
 from pagnn_bench.tables.timing import measure, timing_protocol
 
 GRID = "grid"  # the protocol's name in experiment=protocol_grid
 DECAY = "weight_decay"  # the protocol's name in experiment=weight_decay
 CONTROLS = ("zero", "fp", "pcfi", "mask_concat", "full")
+# Protocols with one setting for all methods, beside which the tuned results stand, and how they are called there.
+SHARED = {
+    "paper": "`paper`",
+    "documented": "`documented`",
+    "paper[stopping=val_loss]": "`paper`, stopping on loss",
+    "literal": "`literal`",
+}
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
@@ -103,17 +119,20 @@ def verdicts(results: Results) -> str:
             run = [result for result in here if result.verdict is not None]
             agree = [result for result in run if result.verdict in (INSIDE, TOLERATED)]
             differ = [result for result in run if result.verdict == DIFFERS]
+            alone = [result for result in differ if result.summary.masks == 1]
+            too_few = [result for result in run if result.verdict == TOO_FEW]
             close = [result for result in run if abs(result.difference or 0) <= 1]
             mean = f"{statistics.fmean(r.difference or 0 for r in run):+.2f}" if run else ""
             rows.append(
                 [
                     LABELS[missing],
                     DATASETS[data],
-                    *map(str, map(len, (here, run, agree, differ, close))),
+                    *map(str, map(len, (here, run, agree, differ, alone, too_few, close))),
                     mean,
                 ]
             )
-    head = ["", "dataset", "entries", "run", "agree", "differ", "within one point", "mean difference"]
+    head = ["", "dataset", "entries", "run", "agree", "differ", "of these on one mask", "too few masks"]
+    head += ["within one point", "mean difference"]
     sentences = verdict_sentences(under, check_claims(under, _timings(results)), "paper")
     return "\n".join([*sentences, "", _table(head, rows)])
 
@@ -128,12 +147,13 @@ def claims(results: Results) -> str:
         # Times are the same whatever the protocol, and a protocol under which nothing was run needs no column.
         told = [first, *(c for c in others if c != first and any(part.was_run for part in c.parts))]
         texts.append(f"**{first.text}** {' '.join(map(_verdict, names, told))}")
+        printed = ["the paper's numbers"] if first.parts[0].paper else []
         rows = [
-            [parts[0].what, *map(_evidence, parts), parts[0].paper]
+            [parts[0].what, *map(_evidence, parts), *([parts[0].paper] if printed else [])]
             for parts in zip(*(claim.parts for claim in told))
         ]
         heads = [f"`protocol={name}`" for name, _ in zip(names, told)] if len(told) > 1 else ["ours"]
-        texts.append(_table(["comparison", *heads, "the paper's numbers"], rows))
+        texts.append(_table(["comparison", *heads, *printed], rows))
     return "\n\n".join(texts)
 
 
@@ -142,15 +162,15 @@ def _verdict(protocol: str, claim: Claim) -> str:
 
 
 def _evidence(part: Part) -> str:
-    return f"{part.verdict}. {part.evidence}" if part.was_run else "not run"
+    return f"{part.outcome}. {part.evidence}" if part.was_run else "not run"
 
 
 def tuned(results: Results) -> str:
-    """The tables under protocol=tuned, beside the two protocols with one setting for all methods on the same cells."""
-    under, shared = results.under("tuned"), ("paper", "documented")
+    """The tables under protocol=tuned, beside protocols with one setting for all methods on the same cells."""
+    under = results.under("tuned")
     found = {
         (name, r.key.missing, r.key.data, r.key.method, r.key.rate): f"{r.mean:.2f}"
-        for name in shared
+        for name in SHARED
         for r in results.under(name)
         if r.mean is not None
     }
@@ -159,22 +179,14 @@ def tuned(results: Results) -> str:
         if result.mean is None or result.cell is None:
             continue
         key = result.key
-        others = [found.get((name, key.missing, key.data, key.method, key.rate), "") for name in shared]
+        others = [found.get((name, key.missing, key.data, key.method, key.rate), "") for name in SHARED]
         names = [result.labels[key] for key in ("missing", "data", "method")]
         ours = f"{result.mean:.2f} ±{result.summary.mask_std or 0:.2f}"
         chosen = result.cell.protocol["tuning"]["chosen"]
         setting = ", ".join(f"{key.partition('.')[2]} {value}" for key, value in chosen.items())
         printed = f"{result.paper:.2f}" if result.paper is not None else ""
         rows.append([*names, f"{result.key.rate:g}", ours, *others, printed, setting])
-    head = [
-        "",
-        "dataset",
-        "method",
-        "rate",
-        *(f"`{name}`" for name in ("tuned", *shared)),
-        "the paper",
-        "chosen",
-    ]
+    head = ["", "dataset", "method", "rate", "`tuned`", *SHARED.values(), "the paper", "chosen"]
     return _table(head, rows) if rows else "Nothing run yet."
 
 
@@ -279,7 +291,7 @@ def headline(results: Results) -> str:
     return (
         _table(head, rows)
         + f"\n\nBehind the two tables stand {count(len(found), 'cell')} with {count(len(trials), 'trial')}, "
-        + f"{duration(seconds)} of training on a machine with two cores."
+        + f"{duration(seconds)} of processor time, one thread a process, on a machine with two cores."
     )
 
 

@@ -130,7 +130,7 @@ def _draw_trade_off(
     for result in results:
         method, time = result.key.method, times[result.key]
         interval, mean = result.summary.interval, result.mean or 0.0
-        if interval is not None:
+        if interval is not None and interval.over == "masks":
             axes.vlines(
                 time, interval.low, interval.high, color=look.colour(method), linewidth=0.8, alpha=0.6
             )

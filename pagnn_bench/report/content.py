@@ -115,7 +115,7 @@ def _agreement(results: Sequence[Result]) -> str:
     far = max(both, key=lambda result: abs(result.difference or 0.0))
     inside = [result.summary.interval for result in both if result.verdict == INSIDE]
     reach = [(interval.high - interval.low) / 2 for interval in inside if interval is not None]
-    width = f" (±{statistics.median(reach):.2f} points in the median)" if reach else ""
+    width = f" (of ±{statistics.median(reach):.2f} points in the median of these)" if reach else ""
     return (
         f"In {verdicts[INSIDE]} the paper's number lies inside our 95 % interval{width}, in {verdicts[TOLERATED]} more "
         f"within the tolerance, in {verdicts[DIFFERS]} it differs, and {verdicts[TOO_FEW]} have too few masks to "
@@ -154,7 +154,7 @@ def _protocols(results: Results, protocol: str) -> list[tuple[str, str]]:
 
 def _row(result: Result) -> dict[str, Any]:
     return {
-        **result.record(),
+        **result.values(),
         "labels": result.labels,
         "copied": result.copied,
         "failed": result.summary.failed + sum(len(failure.seeds) for failure in result.failures),

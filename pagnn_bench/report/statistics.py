@@ -19,6 +19,7 @@ from pagnn_bench.tables.results import (
 )
 
 FEWEST_METHODS, FEWEST_CELLS = 3, 2
+ENOUGH = 0.75  # of the cells of the method that has most: with fewer, a method is not ranked
 
 
 def statistics_tables(results: Sequence[Result], missing: str) -> list[Table]:
@@ -46,20 +47,21 @@ def _comparisons(
         if found.average is not None:
             mean = found.average.interval.mean
             tally = f"{found.wins}/{found.ties}/{found.losses}"
-            entries[first, second] = Value(f"{mean:+.2f}", tally, bold=found.wins > found.losses)
+            entries[first, second] = Value(f"{mean:+.2f}", tally, bold=mean > 0 and found.wins > found.losses)
     if not entries:
         return None
+    names = [name for name in methods if any(name in pair for pair in entries)]
     rows = [
-        [Value(labels[first]), *(entries.get((first, second), Value()) for second in methods)]
-        for first in methods
+        [Value(labels[first]), *(entries.get((first, second), Value()) for second in names)]
+        for first in names
     ]
     caption = [
         "Row minus column: mean difference in percentage points over the cells that both have, and the number of "
-        "cells won / not told apart / lost; bold where more are won than lost.",
+        "cells won / not told apart / lost; bold where the mean is positive and more are won than lost.",
         "A cell is won or lost if the paired t test on the means of common masks says so at 5 %, with Holm's "
         "correction over the cells of a pair. (Wilcoxon's test cannot reach 5 % with five masks.)",
     ]
-    header = ["", *(labels[name] for name in methods)]
+    header = ["", *(labels[name] for name in names)]
     return Table(f"comparisons-{missing}", f"Paired comparisons, {label}", caption, [Part([], header, rows)])
 
 
@@ -72,7 +74,8 @@ def _ranks(
     methods: dict[str, dict[Place, Result]], labels: dict[str, str], missing: str, label: str
 ) -> Table | None:
     """Average ranks over the cells that all methods have; a method with few cells is left out rather than the cells."""
-    names = list(methods)
+    most = max(map(len, methods.values()), default=0)
+    names = [name for name, cells in methods.items() if len(cells) >= ENOUGH * most]
     while len(names) >= FEWEST_METHODS:
         shared = [
             place
@@ -100,7 +103,7 @@ def _ranks(
     caption = [
         f"Average rank (1 is best) over the {len(shared)} cells that all of these methods have, by their means on "
         f"common masks; Friedman's test that all rank alike: p = {friedman(scores):.2g}; Nemenyi's critical "
-        f"difference at 5 %: {needed:.2f}.",
+        f"difference at 5 %: {needed:.2f}. Both take cells for independent, which rates of one graph are not: a guide.",
         *([f"Left out, since not run on enough of the cells: {', '.join(left_out)}."] if left_out else []),
     ]
     header = ["Method", "average rank", "differs from the best"]
