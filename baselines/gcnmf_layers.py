@@ -95,9 +95,8 @@ class RowFill:
         members, attributes, _ = mean.shape
         keep = streams.draw(self.masks * attributes, rate).factors().view(members, self.masks, attributes)
         first, second = torch.bmm(keep, mean), torch.bmm(keep.square(), variance)
-        return self.share * first.index_select(1, self.dealt), self.share2 * second.index_select(
-            1, self.dealt
-        )
+        first, second = (pooled.index_select(1, self.dealt) for pooled in (first, second))
+        return self.share * first, self.share2 * second
 
 
 class CellFill:

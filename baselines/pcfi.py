@@ -13,7 +13,7 @@ from pagnn_bench.baselines.fp import BLOCK_ENTRIES, diffuse
 from pagnn_bench.errors import RequestError
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import ImputationMethod
-from pagnn_bench.methods.values import whole
+from pagnn_bench.methods.values import not_negative, whole
 from pagnn_bench.missing import IncompleteGraph, Observed
 from pagnn_bench.nn.propagate import with_self_loops
 
@@ -50,9 +50,8 @@ class PCFI(ImputationMethod):
         super().__init__(**common)
         if not (isinstance(alpha, (int, float)) and 0 < alpha < 1):
             raise RequestError(f"method.alpha={alpha}: give a number between 0 and 1, both excluded.")
-        if not (isinstance(beta, (int, float)) and 0 <= beta < float("inf")):
-            raise RequestError(f"method.beta={beta}: give a number not below 0.")
-        self.num_iterations, self.alpha, self.beta = whole("num_iterations", num_iterations), alpha, beta
+        self.num_iterations, self.alpha = whole("num_iterations", num_iterations), alpha
+        self.beta = not_negative("beta", beta)
 
     def impute(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
         confidence = self.alpha ** hop_distance(graph.adjacency, graph.observed)

@@ -21,11 +21,10 @@ from pagnn_bench.baselines.sat_model import (
     sample_pairs,
 )
 from pagnn_bench.cell import seed_for
-from pagnn_bench.errors import RequestError
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import LearnedImputation
 from pagnn_bench.methods.learning import BestWeights, UnitRange
-from pagnn_bench.methods.values import flag, fraction, positive, whole
+from pagnn_bench.methods.values import flag, fraction, not_negative, positive, whole
 from pagnn_bench.missing import IncompleteGraph
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.inputs import make_input
@@ -95,17 +94,12 @@ class SAT(LearnedImputation):
     ) -> None:
         super().__init__(**common)
         self.width, self.latent = whole("width", width), whole("latent", latent)
-        self.model_dropout, self.held_out = (
-            fraction("model_dropout", model_dropout),
-            fraction("held_out", held_out),
-        )
+        self.model_dropout = fraction("model_dropout", model_dropout)
+        self.held_out = fraction("held_out", held_out)
         self.model_lr = positive("model_lr", model_lr)
-        self.model_weight_decay = _not_negative("model_weight_decay", model_weight_decay)
-        self.lambda_r, self.lambda_c = (
-            _not_negative("lambda_r", lambda_r),
-            _not_negative("lambda_c", lambda_c),
-        )
-        self.lambda_g = _not_negative("lambda_g", lambda_g)
+        self.model_weight_decay = not_negative("model_weight_decay", model_weight_decay)
+        self.lambda_r, self.lambda_c = not_negative("lambda_r", lambda_r), not_negative("lambda_c", lambda_c)
+        self.lambda_g = not_negative("lambda_g", lambda_g)
         self.n_gene, self.n_disc = whole("n_gene", n_gene), whole("n_disc", n_disc)
         self.epochs, self.evaluate_every = whole("epochs", epochs), whole("evaluate_every", evaluate_every)
         self.patience = None if patience is None else whole("patience", patience)
@@ -235,9 +229,3 @@ class Training:
         """
         shift = math.log(self.weight) if self.settings.calibrated else 0.0
         return torch.sigmoid(self.logits(nodes) - shift).cpu().numpy()
-
-
-def _not_negative(key: str, value: Any) -> float:
-    if type(value) in (int, float) and 0 <= value < math.inf:
-        return float(value)
-    raise RequestError(f"method.{key}={value}: give a number not below 0.")

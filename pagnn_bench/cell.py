@@ -162,5 +162,5 @@ class Cell:
         return seed_for("method", method=self.method["name"], **self._mask_axes(mask))
 
     def trial_seed(self, purpose: str, mask: int, seed: int) -> int:
-        """Seed of one trial's own randomness; ``purpose`` is ``weights`` or ``dropout``."""
+        """Seed of one trial's own randomness; ``purpose`` is ``weights``, ``dropout`` or ``method``."""
         return seed_for(purpose, method=self.method["name"], seed=seed, **self._mask_axes(mask))

@@ -1,6 +1,6 @@
 """Results in a form to commit and to analyse: a few sorted tables instead of thousands of small files.
 
-    <results_dir>/collected/<data>-<missing>.csv     one row a trial, for pandas, for people and for small diffs
+    <results_dir>/collected/<data>-<missing>.csv     a row each time a trial was trained; for people, small diffs
     <results_dir>/collected/<data>-<missing>.json    what stands behind the rows: cells, batches, provenance
 
 Both together hold everything that the batch files hold, and the store reads them the same way. The description has the

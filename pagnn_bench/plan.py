@@ -13,6 +13,8 @@ from pagnn_bench.cell import Cell, parse_indices
 from pagnn_bench.errors import RequestError
 from pagnn_bench.store import Store
 
+ANY = ""  # in estimates: the mean over all methods
+
 
 @dataclass(frozen=True)
 class Request:
@@ -49,7 +51,7 @@ def collect_requests(configs: Sequence[Mapping[str, Any]]) -> list[Request]:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run, as opposed to what: none of this changes a number."""
+    """How to run, as opposed to what: no part of a trial's identity, and numbers change by rounding only."""
 
     results_dir: str
     device: str
@@ -154,6 +156,3 @@ def estimate_seconds(plan: Sequence[Batch], store: Store) -> tuple[float, int]:
         else:
             unknown += len(item.seeds)
     return seconds, unknown
-
-
-ANY = ""  # the method of the mean over all methods

@@ -37,9 +37,8 @@ class Progress(Watcher):
             total=trials, unit="trial", dynamic_ncols=True, smoothing=0, mininterval=self._interval
         )
         self._left = self._failed = 0
-        self._by_cell: dict[
-            str, list[float]
-        ] = {}  # masks of one cell do not follow each other: breadth first
+        # By cell, since masks of one cell do not follow each other: breadth first.
+        self._by_cell: dict[str, list[float]] = {}
         self._accuracies: list[float] = []
         self._shown = 0.0
 

@@ -22,16 +22,8 @@ from pathlib import Path
 from pagnn_bench.store import Store
 
 SWEEP = (
-    *(
-        "run",
-        "-m",
-        "method=zero,pagnn_m,pagnn_n",
-        "rate=0.3,0.9",
-        "masks=3",
-        "seeds=4",
-        "stack=2",
-        "threads=1",
-    ),
+    *("run", "-m", "method=zero,pagnn_m,pagnn_n", "rate=0.3,0.9"),
+    *("masks=3", "seeds=4", "stack=2", "threads=1"),
     *("data=synthetic", "data.num_nodes=400", "data.num_val=60", "data.num_test=100"),
     *("protocol=quick", "protocol.max_epochs=60"),
 )

@@ -6,6 +6,7 @@ The jobs write their results themselves into the shared results folder; ``pagnn-
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,12 @@ def work_off(pack: Sequence[Batch], settings: Settings) -> int:
     """
     store, failed = Store(settings.results_dir), 0
     for batch in pack:
-        left = (
-            store.missing(batch.cell, [batch.mask], batch.seeds)
-            if batch.generation == 0
-            else {batch.mask: batch.seeds}
-        )
-        if not left:
+        seeds = batch.seeds
+        if batch.generation == 0:
+            seeds = store.missing(batch.cell, [batch.mask], batch.seeds).get(batch.mask, [])
+        if not seeds:
             continue
-        outcome = perform(batch, settings)
+        outcome = perform(replace(batch, seeds=seeds), settings)
         outcome.save(store)
         failed += outcome.failed
     return failed

@@ -9,5 +9,7 @@ growth.py             cost against nodes, edges, features, hidden units and seed
 extrapolate.py        the time of whole experiments from measured cells
 document.py           the JSON document that all of them end in
 speed.py targets.py   ratios, and what they are to reach
-layout*.py figure.py page.py   from a document to a table, a figure, a page; need no torch
+run.py                the modes of the command, each ending in a document
+machine.py            what it was measured on
+layout*.py figure.py  from a document to a table and a figure; need no torch
 """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from pagnn_bench.bench.document import Document, check_writable, load_document
 from pagnn_bench.catalogue import choices
@@ -164,13 +163,6 @@ def _rate(text: str) -> float:
         raise RequestError(
             f"rate={text}: the missing rate is a number from 0 up to, but not including, 1."
         ) from error
-
-
-def results_folder(options: argparse.Namespace) -> Path | None:
-    """The folder of --results; one that was named must exist."""
-    if options.results is not None and not Path(options.results).is_dir():
-        raise RequestError(f"--results {options.results}: there is no such folder.")
-    return None if options.results is None else Path(options.results)
 
 
 def say(text: str) -> None:

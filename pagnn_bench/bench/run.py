@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pagnn_bench.bench.command import results_folder, say
+from pagnn_bench.arguments import results_folder
+from pagnn_bench.bench.command import say
 from pagnn_bench.bench.document import Document, load_document, new_document, save_document
 from pagnn_bench.bench.machine import machine_facts, usable_cores
 from pagnn_bench.catalogue import choices
@@ -28,7 +29,7 @@ def speed(options: argparse.Namespace) -> tuple[Document, int]:
     methods = options.methods or list(choices("method"))
     words = (("method", methods), ("data", options.data), ("missing", options.missing))
     cells = _cells([f"{key}={','.join(names)}" for key, names in words] + [f"rate={options.rate}"])
-    results = results_folder(options)
+    results = None if options.results is None else results_folder(options.results)
     settings = Settings(
         seeds=options.seeds,
         epochs=options.epochs,
@@ -104,7 +105,7 @@ def plan(options: argparse.Namespace) -> tuple[Document, int]:
     from pagnn_bench.plan import collect_requests
     from pagnn_bench.store import Store
 
-    known = read_known(Store(results_folder(options) or Path("results")))
+    known = read_known(Store(results_folder(options.results)))
     rows = []
     if options.speeds:
         speeds = load_document(options.speeds, "--from")

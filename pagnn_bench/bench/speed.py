@@ -11,10 +11,8 @@ from pagnn_bench.bench.document import Document
 from pagnn_bench.bench.targets import Target, target_of
 
 OURS = "ours"
-PLAIN, CSR = (
-    "plain",
-    "csr",
-)  # the reference with an edge list, as in every tutorial; and with a sparse adjacency
+# The reference with an edge list, as in every tutorial; and with a sparse adjacency.
+PLAIN, CSR = "plain", "csr"
 
 
 @dataclass(frozen=True)

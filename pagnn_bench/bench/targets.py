@@ -14,7 +14,6 @@ class Target:
         data, missing: where.
         seeds: how many are stacked.
         ratio: seed-epochs per second, ours over the reference, at least.
-        aim: what would be better still.
     """
 
     family: str
@@ -22,13 +21,12 @@ class Target:
     missing: str | None
     seeds: int
     ratio: float
-    aim: float | None = None
 
 
 TARGETS = (
-    Target("pagnn", "cora", None, 20, 60, aim=100),
+    Target("pagnn", "cora", None, 20, 60),
     Target("pagnn", "citeseer", None, 20, 100),
-    Target("pagnn", "amaphoto", None, 20, 6, aim=10),
+    Target("pagnn", "amaphoto", None, 20, 6),
     Target("pagnn", "cora", None, 1, 8),
     Target("imputation", "cora", None, 20, 20),
     Target("gcnmf", "cora", "type1", 20, 50),

@@ -34,16 +34,8 @@ OWN_KEYS: dict[str, set[str]] = {
     "planetoid": set(),
     "amazon": set(),
     "synthetic": {
-        *(
-            "graph_seed",
-            "num_nodes",
-            "num_classes",
-            "num_features",
-            "avg_degree",
-            "homophily",
-            "degree_spread",
-        ),
-        *("words_per_node", "word_signal"),
+        *("graph_seed", "num_nodes", "num_classes", "num_features"),
+        *("avg_degree", "homophily", "degree_spread", "words_per_node", "word_signal"),
     },
     "custom": set(),
     "pyg": {"dataset", "args"},

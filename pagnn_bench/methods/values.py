@@ -29,6 +29,13 @@ def positive(key: str, value: Any) -> float:
     raise RequestError(f"method.{key}={value}: give a number above 0.")
 
 
+def not_negative(key: str, value: Any) -> float:
+    """A hyper-parameter that is a number from 0 on."""
+    if type(value) in (int, float) and 0 <= value < math.inf:
+        return float(value)
+    raise RequestError(f"method.{key}={value}: give a number not below 0.")
+
+
 def fraction(key: str, value: Any) -> float:
     """A hyper-parameter that is a share, from 0 up to, but not including, 1."""
     if type(value) in (int, float) and 0 <= value < 1:
