@@ -6,7 +6,6 @@ import argparse
 import itertools
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from pagnn_bench.arguments import results_folder
