@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pagnn_bench.figures.accuracy import accuracy_figure, difference_figure
+from pagnn_bench.figures.accuracy import accuracy_figures, difference_figure
 from pagnn_bench.figures.canvas import Figure
 from pagnn_bench.figures.convergence import convergence_figure
 from pagnn_bench.figures.time import timing_figure, trade_off_figure
@@ -30,7 +30,7 @@ def draw_all(results: Sequence[Result], timings: Sequence[Timing], curves: Seque
         curves: results whose trials may hold training curves.
     """
     drawn = (
-        accuracy_figure(results),
+        *accuracy_figures(results),
         difference_figure(results),
         timing_figure(timings),
         trade_off_figure(results, timings),

@@ -17,12 +17,30 @@ from pagnn_bench.paper import METHODS
 from pagnn_bench.tables.layout import SYMBOLS, signed
 from pagnn_bench.tables.results import Result, in_order
 
+MOST_LINES = 9
+BAND_FROM = 3  # masks: the t interval of two is over three times as wide as that of three
 LARGEST_DIFFERENCE = 10.0  # end of the colour scale, in percentage points
 HIGHER, LOWER = "#2f86d6", "#d9434e"
 
 
-def accuracy_figure(results: Sequence[Result]) -> Figure | None:
-    """Accuracy against missing rate, a panel per dataset and type, with 95 % intervals and the paper's points."""
+def accuracy_figures(results: Sequence[Result]) -> list[Figure | None]:
+    """Accuracy against missing rate; more lines than can be told apart become two figures.
+
+    The second one has what the paper does not have, beside PaGNN.
+    """
+    methods = {result.key.method for result in results if result.mean is not None}
+    own = methods & METHODS.keys()
+    if len(methods) <= MOST_LINES or not own:
+        return [accuracy_figure(results)]
+    others = methods - own | {"pagnn_m", "pagnn_n"}
+    return [
+        accuracy_figure([result for result in results if result.key.method in own]),
+        accuracy_figure([result for result in results if result.key.method in others], "other methods"),
+    ]
+
+
+def accuracy_figure(results: Sequence[Result], who: str = "") -> Figure | None:
+    """A panel per dataset and type, with 95 % intervals and the paper's points; ``who`` sets a second figure apart."""
     run = [result for result in results if result.mean is not None]
     if not run:
         return None
@@ -30,13 +48,13 @@ def accuracy_figure(results: Sequence[Result]) -> Figure | None:
     panels = [Panel(partial(_draw_accuracy, group, look)) for group in grouped(run).values()]
     caption = (
         "Test accuracy against missing rate. Lines: our mean over masks; bands: its 95 % confidence interval where "
-        "there are two masks or more; hollow diamonds: the paper's numbers."
+        "there are three masks or more (on two it is wider than the panel); hollow diamonds: the paper's numbers."
     )
+    name, heading = (f"accuracy-{who.replace(' ', '-')}", f", {who}") if who else ("accuracy", "")
     has_paper = any(result.paper is not None for result in run)
     columns = panels_abreast(run)
-    return Figure(
-        "accuracy", "Accuracy against missing rate", caption, panels, legend(run, look, has_paper), columns
-    )
+    entries = legend(run, look, has_paper)
+    return Figure(name, f"Accuracy against missing rate{heading}", caption, panels, entries, columns)
 
 
 def _draw_accuracy(results: Sequence[Result], look: Look, axes: Axes, tips: Tips) -> None:
@@ -45,7 +63,7 @@ def _draw_accuracy(results: Sequence[Result], look: Look, axes: Axes, tips: Tips
         colour, rates = look.colour(method), [result.key.rate for result in line]
         means = [result.mean or 0.0 for result in line]
         axes.plot(rates, means, color=colour, linewidth=look.width(method), zorder=3)
-        banded = [result for result in line if result.summary.masks > 1]
+        banded = [result for result in line if result.summary.masks >= BAND_FROM]
         if banded:
             intervals = [result.summary.interval for result in banded]
             low, high = ([getattr(interval, end) for interval in intervals] for end in ("low", "high"))
@@ -59,7 +77,7 @@ def _draw_accuracy(results: Sequence[Result], look: Look, axes: Axes, tips: Tips
             texts = (f"the paper, {short_name(r)}, rate {r.key.rate:g}: {r.paper:.2f} %" for r in printed)
             values = [result.paper or 0.0 for result in printed]
             axes.plot([result.key.rate for result in printed], values, **hollow, gid=tips.add(*texts))
-    # Intervals over two masks can be wider than the panel: the lines matter, so these set the limits.
+    # Intervals over few masks can be wider than the panel: the lines matter, so these set the limits.
     shown = [value for result in results for value in (result.mean, result.paper) if value is not None]
     margin = max(1.0, 0.08 * (max(shown) - min(shown)))
     axes.set_ylim(max(0, min(shown) - margin), min(100, max(shown) + margin))

@@ -33,7 +33,7 @@ COLOURS = {
     "pagnn_n": "#d9434e",
 }
 MARKERS = {"mf": "s", "vae": "v", "gain": "^", "sat": "P", "gcnmf": "D", "pagnn_m": "o", "pagnn_n": "o"}
-OTHERS = ("#3aa6a6", "#b2568f", "#6b8e23", "#b86b4b", "#5c6bc0", "#7d7d3c", "#c2185b", "#4e7a8c")
+OTHERS = ("#3aa6a6", "#b2568f", "#6b8e23", "#b86b4b", "#5c6bc0", "#7d7d3c", "#4e7a8c", "#a8a000")
 
 STYLE: Any = {
     "font.size": 8,

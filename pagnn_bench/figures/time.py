@@ -88,7 +88,8 @@ def _scale(axes: Axes, side: str, values: Iterable[float]) -> None:
         return
     getattr(axes, f"set_{side}scale")("log")
     axis = getattr(axes, f"{side}axis")
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    # Over three decades 1, 2, 5 would run into each other.
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if max(values) < 1000 * min(values) else (1,)))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_locator(NullLocator())
 

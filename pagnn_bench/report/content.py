@@ -149,7 +149,8 @@ def _protocols(results: Results, protocol: str) -> list[tuple[str, str]]:
     """Name and size of every other protocol under which something was run; its settings are counted together."""
     cells = Counter(result.key.protocol for result in results.all if result.key.protocol != protocol)
     sizes = {family: sum(cells[name] for name in names) for family, names in results.families.items()}
-    return [(family, count(size, "cell")) for family, size in sizes.items() if size]
+    names = {protocol: f"{protocol} with other settings"}
+    return [(names.get(family, family), count(size, "cell")) for family, size in sizes.items() if size]
 
 
 def _row(result: Result) -> dict[str, Any]:
