@@ -33,4 +33,4 @@ class MaskConcat(ImputationMethod):
 
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
         # Nothing is estimated, so there is nothing to measure an imputation error of.
-        return dataclasses.replace(super().signal(graph, context), filled=None)
+        return dataclasses.replace(self.propagated(graph, self.impute(graph, context)), filled=None)

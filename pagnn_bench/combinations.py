@@ -43,7 +43,8 @@ def compose_combinations(
     if folder is not None:
         if not os.path.isdir(folder):
             raise RequestError(f"--config-dir {folder}: there is no such folder.")
-        overrides = [*overrides, f"hydra.searchpath=['file://{os.path.abspath(folder)}']"]
+        path = os.path.abspath(folder).replace("\\", r"\\").replace("'", r"\'")  # as Hydra quotes
+        overrides = [*overrides, f"hydra.searchpath=['file://{path}']"]
     with initialize_config_module("pagnn_bench.conf", version_base="1.3", job_name="pagnn-bench"):
         return _Composer(name or "config").all(list(overrides), multirun)
 

@@ -67,7 +67,7 @@ def check_cell(cell: Cell) -> None:
     Protocol.from_config(cell.protocol)
     check_missing(cell.missing, cell.rate)
     if cell.missing["pattern"] not in method.patterns:
-        why = method.patterns_reason or f"it takes the patterns {', '.join(method.patterns)}"
+        why = method.patterns_reason or f"it takes missing.pattern={' or '.join(method.patterns)} only"
         raise RequestError(
             f"method={cell.method['name']} is not defined for missing={cell.missing['name']}: {why}."
         )
@@ -151,7 +151,7 @@ class Executor:
             seed = cell.trial_seed("method", mask, seeds[0]) if method.per_seed else cell.method_seed(mask)
             context = Context(seed, self.device, watch.report, self.cache, self.anew)
             start = time.perf_counter()
-            prepared = method.prepare(incomplete, context)
+            prepared = method.prepare(incomplete.for_method(), context)
             # A cached imputation took its time when it was made, and that time is part of the method's time.
             seconds = time.perf_counter() - start + prepared.facts.get("cached_seconds", 0.0)
             facts = {"missing_share": observed.missing_share, **prepared.facts}

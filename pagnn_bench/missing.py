@@ -6,8 +6,9 @@ Masks are drawn by numpy on the CPU, so they are the same on every device.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -177,6 +178,16 @@ class IncompleteGraph:
     num_classes: int
     split: Split
     complete: sp.csr_array | None = None
+
+    def for_method(self) -> IncompleteGraph:
+        """What a method is given: the labels of training nodes only (-1 elsewhere), in arrays of its own.
+
+        The graph is shared by all methods of a process; one that changes an array in place must not change it for them.
+        """
+        own = copy.deepcopy(self)
+        labels = np.full_like(self.labels, -1)
+        labels[self.split.train] = self.labels[self.split.train]
+        return replace(own, labels=labels)
 
 
 FEATURE_NORMS = ("none", "row")

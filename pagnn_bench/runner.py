@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +19,7 @@ from pagnn_bench.progress import Progress
 from pagnn_bench.runs import RunLog
 from pagnn_bench.sealed import StoreError
 from pagnn_bench.store import Store
-from pagnn_bench.summary import count, describe, duration
+from pagnn_bench.summary import count, describe, duration, one_line
 from pagnn_bench.tables.variants import set_apart
 from pagnn_bench.tensorboard import ScalarLog
 from pagnn_bench.tuning import all_tries, choose, is_searched, is_tuned
@@ -55,7 +56,7 @@ def _run(configs: Sequence[dict[str, Any]], store: Store, settings: Settings, su
     wanted = sum(len(request.trials) for request in requests)
     todo = sum(len(batch.seeds) for batch in plan)
     head = f"{count(len(requests), 'cell')}, {count(wanted, 'trial')}:"
-    _check(plan)  # before a word is said of training
+    _check(plan, settings)  # before a word is said of training
     if settings.dry_run:
         print(f"{head} {wanted - todo} done already, {todo} to train{_estimate(plan, store)}.")
         _print_plan(requests, plan)
@@ -115,19 +116,25 @@ def _print_plan(requests: Sequence[Request], plan: Sequence[Batch]) -> None:
 
 
 def _failures(request: Request, store: Store) -> list[str]:
-    """What went wrong in a cell, one line a batch."""
-    return [
-        f"  failed: mask {failure.mask}, {count(len(failure.seeds), 'seed')}: {failure.error} "
+    """What went wrong in a cell: one line a batch that broke off, one for every reason that trials failed for."""
+    broken = [
+        f"  failed: mask {failure.mask}, {count(len(failure.seeds), 'seed')}: {one_line(failure.error)} "
         f"(traceback in {failure.path})"
         for failure in store.failures(request.cell)
     ]
+    trials = store.load(request.cell)
+    reasons = Counter(
+        one_line(trials[key].record.get("reason", "unknown"))
+        for key in sorted(request.trials & trials.keys())
+        if not trials[key].ok
+    )
+    return broken + [f"  failed: {count(number, 'trial')}: {reason}" for reason, number in reasons.items()]
 
 
 def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, settings: Settings) -> int:
     """Train all batches and save each as it ends; the exit code. A batch that breaks off does not stop the others."""
-    from pagnn_bench.execute import graph_of, pick_device
+    from pagnn_bench.execute import graph_of
 
-    pick_device(settings.device)
     for cell in _cells(plan):
         graph_of(cell)
     if settings.backend["name"] == "slurm":
@@ -155,11 +162,12 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
     return int(failed)
 
 
-def _check(plan: Sequence[Batch]) -> None:
+def _check(plan: Sequence[Batch], settings: Settings) -> None:
     """Refuse a plan that asks for something that makes no sense."""
     if plan:
-        from pagnn_bench.execute import check_cell  # which brings torch
+        from pagnn_bench.execute import check_cell, pick_device  # which bring torch
 
+        pick_device(settings.device)
         for cell in _cells(plan):
             check_cell(cell)
 

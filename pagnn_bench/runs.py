@@ -93,12 +93,14 @@ class Run:
         left: trials that it still has to train.
         alive: whether it is running now.
         jobs: the jobs of a batch system that were asked to train instead.
+        started: when, in ISO format.
     """
 
     wanted: list[tuple[Cell, set[tuple[int, int]]]]
     left: int
     alive: bool
     jobs: list[str]
+    started: str
 
 
 def read_runs(results_dir: Path) -> list[Run]:
@@ -116,7 +118,8 @@ def read_runs(results_dir: Path) -> list[Run]:
             for item in body["wanted"]
         ]
         alive = body["state"] == "running" and _age(folder / name) < ALIVE_SECONDS
-        runs.append(Run(wanted, body["to_train"] - body["trained"], alive, body.get("jobs", [])))
+        left = body["to_train"] - body["trained"]
+        runs.append(Run(wanted, left, alive, body.get("jobs", []), body["started"]))
     return runs
 
 

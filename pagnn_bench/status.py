@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,10 +14,11 @@ from pagnn_bench.arguments import Parser, add_results, results_folder
 from pagnn_bench.cell import Cell
 from pagnn_bench.runs import read_runs
 from pagnn_bench.store import Store, Trial
-from pagnn_bench.summary import accuracies, count, duration
+from pagnn_bench.summary import accuracies, count, duration, one_line
 from pagnn_bench.tables.variants import set_apart
 
 WATCH_SECONDS = 5
+FEW = 40  # cells: more than fit a screen are shown only as far as they are not finished
 RECENT = 20  # batches that the rate of trials per minute is taken from
 
 
@@ -52,7 +54,7 @@ class Status:
 
 
 def read_status(results_dir: Path) -> Status:
-    """Look at a results folder; reads files only, so it may be somebody else's or on another machine."""
+    """Look at a results folder, which may be somebody else's or on another machine."""
     store = Store(results_dir)
     runs = read_runs(results_dir)
     wanted: dict[str, set[tuple[int, int]]] = {}
@@ -72,7 +74,10 @@ def read_status(results_dir: Path) -> Status:
         ],
         running=sum(run.left for run in alive),
         commands=len(alive),
-        per_minute=_speed([trial for each in trials.values() for trial in each.values()]),
+        per_minute=_speed(
+            (trial for each in trials.values() for trial in each.values()),
+            since=min((run.started for run in alive or waiting), default=""),
+        ),
         jobs=[job for run in waiting for job in run.jobs],
     )
 
@@ -100,12 +105,12 @@ def _cell_status(
     )
 
 
-def _speed(trials: list[Trial]) -> float | None:
-    """Trials per minute over the last batches, by the times in their records."""
+def _speed(trials: Iterable[Trial], since: str) -> float | None:
+    """Trials per minute over the last batches since then, by the times in their records."""
     ended: dict[str, list[int]] = {}
     for trial in trials:
         when = trial.batch.provenance.get("time")
-        if when:
+        if when and when >= since:
             ended.setdefault(when, []).append(trial.seed)
     recent = sorted(ended)[-RECENT:]
     if len(recent) < 2:
@@ -121,23 +126,28 @@ def _row(item: CellStatus) -> tuple[str, ...]:
     return name, str(item.done), str(item.failed), str(item.todo), accuracy
 
 
-def render(status: Status) -> str:
-    """The status as lines for a terminal."""
+def render(status: Status, every: bool = False) -> str:
+    """The status as lines for a terminal; finished cells only if ``every`` one is asked for or they are few."""
     if not status.cells:
         return "Nothing has been run yet."
     head = ("cell", "done", "failed", "to do", "accuracy")
-    rows = [_row(item) for item in status.cells]
+    shown = [item for item in status.cells if item.failed or item.todo]
+    if every or len(status.cells) <= FEW:
+        shown = status.cells
+    rows = [_row(item) for item in shown]
     widths = [max(map(len, column)) for column in zip(head, *rows)]
 
     def line(row: tuple[str, ...]) -> str:
         numbers = (text.rjust(width) for text, width in zip(row[1:], widths[1:]))
         return "  ".join((row[0].ljust(widths[0]), *numbers)).rstrip()
 
-    lines = [line(head)]
-    for row, item in zip(rows, status.cells):
+    lines = [line(head)] if rows else []
+    for row, item in zip(rows, shown):
         lines.append(line(row))
         if item.reason and item.failed:
-            lines.append(f"    last failure: {item.reason}")
+            lines.append(f"    last failure: {one_line(item.reason)}")
+    if hidden := len(status.cells) - len(shown):
+        lines.append(f"{count(hidden, 'finished cell')} not shown (--all shows them)")
     done, todo = (sum(getattr(item, key) for item in status.cells) for key in ("done", "todo"))
     failed = sum(item.failed for item in status.cells)
     total = f"{count(len(status.cells), 'cell')}: {count(done, 'trial')} done, {failed} failed, {todo} to do"
@@ -156,18 +166,23 @@ def render(status: Status) -> str:
 def _speed_and_end(per_minute: float | None, left: int) -> str:
     if not per_minute:
         return ""
-    return f", {per_minute:.0f} trials per minute, about {duration(60 * left / per_minute)} to go"
+    digits = 0 if per_minute >= 10 else 1
+    return f", {per_minute:.{digits}f} trials per minute, about {duration(60 * left / per_minute)} to go"
 
 
 def status_command(arguments: list[str]) -> int:
-    """``pagnn-bench status [--results DIR] [--watch]``."""
-    parser = Parser(prog="pagnn-bench status", description=status_command.__doc__)
+    """``pagnn-bench status [--results DIR] [--watch] [--all]``."""
+    text = "How far the sweeps of a results folder have come, whoever runs them and wherever."
+    parser = Parser(prog="pagnn-bench status", description=text)
     add_results(parser)
+    parser.add_argument(
+        "--all", action="store_true", help="every cell, finished or not, however many there are"
+    )
     parser.add_argument("--watch", action="store_true", help=f"look again every {WATCH_SECONDS} seconds")
     options = parser.parse_args(arguments)
     folder = results_folder(options.results)
     while True:
-        text = render(read_status(folder))
+        text = render(read_status(folder), options.all)
         if options.watch and os.isatty(1):
             print("\033[H\033[2J", end="")  # an empty screen
         print(text, flush=True)

@@ -57,6 +57,11 @@ def count(number: int, thing: str, things: str | None = None) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {things or thing + 's'}"
 
 
+def one_line(text: str) -> str:
+    """The text of an error, which may have several."""
+    return " ".join(text.split())
+
+
 def duration(seconds: float) -> str:
     """``40 s``, ``12 min``, ``3.5 h``: as exact as a person needs it."""
     if seconds < 90:

@@ -7,13 +7,16 @@ import time
 
 import pytest
 
+from pagnn_bench.cell import Cell
 from pagnn_bench.errors import RequestError
 from pagnn_bench.plan import Request, make_plan
 from pagnn_bench.runs import ALIVE_SECONDS, RunLog, read_runs
 from pagnn_bench.status import read_status, render, status_command
 from pagnn_bench.store import Store
-from tests.store.common import CELL, OTHER, failed, ok
+from tests.store.common import CELL, CONFIG, OTHER, failed, ok
 from tests.test_plan import SETTINGS, request
+
+THIRD = Cell(**{**CONFIG, "rate": 0.9})
 
 
 @pytest.fixture
@@ -36,18 +39,24 @@ def test_nothing_yet(store, tmp_path, monkeypatch, capsys):
 
 def test_a_running_command_on_its_way(store):
     with start(store, request(CELL), request(OTHER)) as log:
-        store.save(CELL, 0, [ok(0, 0.5), ok(1, 1.0), failed(2)], {}, {"time": "2026-01-01T00:00:00+00:00"})
+        store.save(CELL, 0, [ok(0, 0.5), ok(1, 1.0), failed(2)], {}, {"time": "2100-01-01T00:00:00+00:00"})
         log.done(make_plan([request(CELL)], store, SETTINGS)[0])
-        store.save(CELL, 1, [ok(0), ok(1), ok(2)], {}, {"time": "2026-01-01T00:01:00+00:00"})
+        store.save(CELL, 1, [ok(0), ok(1), ok(2)], {}, {"time": "2100-01-01T00:01:00+00:00"})
+        # What was there before the command says nothing of its speed.
+        store.save(THIRD, 0, [ok(0)], {}, {"time": "2020-01-01T00:00:00+00:00"})
         store.save_failure(OTHER, 0, [0, 1, 2], "MemoryError: too large", "trace", {})
         status = read_status(store.results_dir)
-        assert [(item.done, item.failed, item.todo) for item in status.cells] == [(5, 1, 0), (0, 3, 3)]
+        assert [(item.done, item.failed, item.todo) for item in status.cells] == [
+            (5, 1, 0),
+            (0, 3, 3),
+            (1, 0, 0),
+        ]
         assert status.commands == 1
         assert status.per_minute == pytest.approx(3)
         text = render(status)
         assert "last failure: MemoryError: too large" in text
         assert "1 command running" in text
-        assert "3 trials per minute" in text
+        assert "3.0 trials per minute" in text
     text = render(read_status(store.results_dir))
     assert "no command is running" in text
 
@@ -84,3 +93,19 @@ def test_results_without_any_command_file(store):
     status = read_status(store.results_dir)
     assert [(item.done, item.todo, item.accuracy) for item in status.cells] == [(1, 0, 25.0)]
     assert render(status).endswith("1 cell: 1 trial done, 0 failed, 0 to do.")
+
+
+def test_finished_cells_of_a_large_folder_are_counted_only(store, monkeypatch):
+    monkeypatch.setattr("pagnn_bench.status.FEW", 1)
+    store.save(CELL, 0, [ok(0, 0.25)], {}, {})
+    store.save(OTHER, 0, [ok(0, 0.25), failed(1)], {}, {})
+    status = read_status(store.results_dir)
+    assert str(CELL) not in render(status)
+    assert str(OTHER) in render(status)
+    assert "1 finished cell not shown (--all shows them)" in render(status)
+    assert str(CELL) in render(status, every=True)
+
+
+def test_an_error_of_several_lines_is_one_line(store):
+    store.save_failure(CELL, 0, [0], "ValueError: first\n  second", "trace", {})
+    assert "last failure: ValueError: first second" in render(read_status(store.results_dir))

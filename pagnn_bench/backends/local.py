@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pagnn_bench.backends.work import Outcome, perform, spread_over_gpus
 from pagnn_bench.plan import Batch, Settings
 from pagnn_bench.progress import Progress
-
-# A worker process that dies (out of memory, say) takes the pool with it; the rest is tried again.
-ATTEMPTS = 3
 
 
 class SerialBackend:
@@ -39,28 +37,47 @@ class ProcessBackend:
     def outcomes(self, batches: Sequence[Batch]) -> Iterator[Outcome]:
         """The outcomes of all batches.
 
-        Raises:
-            joblib.externals.loky.process_executor.TerminatedWorkerError: workers kept dying.
+        A worker process that dies (out of memory, say) takes the pool with it. Those that were under way are then
+        trained one by one: the one that dies again is lost, and the others go on.
         """
-        import joblib
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
         left = dict(enumerate(batches))
-        for attempt in range(1, ATTEMPTS + 1):
-            work = spread_over_gpus(left, self.settings)
-            pool = joblib.Parallel(
-                n_jobs=min(self.processes, len(work)), return_as="generator_unordered", pre_dispatch="n_jobs"
-            )
-            with joblib.parallel_config("loky", inner_max_num_threads=self.settings.threads):
-                outcomes = pool(joblib.delayed(_perform)(*item) for item in work)
-                try:
-                    for key, outcome in outcomes:
-                        del left[key]
-                        yield outcome
-                    return
-                except TerminatedWorkerError:
-                    if attempt == ATTEMPTS:
-                        raise
+        while left:
+            started: set[int] = set()
+            try:
+                for key, outcome in self._pool(left, started):
+                    del left[key]
+                    yield outcome
+            except TerminatedWorkerError as error:
+                suspects = sorted(started & left.keys())
+                if not suspects:
+                    raise
+                for key in suspects:
+                    yield self._alone(left.pop(key), error)
+
+    def _alone(self, batch: Batch, error: Exception) -> Outcome:
+        """A batch in a process that it shares with no other."""
+        try:
+            [(_, outcome)] = self._pool({0: batch}, set())
+        except type(error) as again:
+            return Outcome.lost(batch, again)
+        return outcome
+
+    def _pool(self, batches: Mapping[int, Batch], started: set[int]) -> Iterator[tuple[int, Outcome]]:
+        """Train these batches in worker processes; ``started`` gets the key of every one that was handed out."""
+        import joblib
+
+        def handed_out() -> Iterator[Any]:
+            for key, batch, settings in spread_over_gpus(batches, self.settings):
+                started.add(key)
+                yield joblib.delayed(_perform)(key, batch, settings)
+
+        # With a single job joblib would train in this process, and die with it.
+        processes = max(2, min(self.processes, len(batches)))
+        pool = joblib.Parallel(n_jobs=processes, return_as="generator_unordered", pre_dispatch="n_jobs")
+        with joblib.parallel_config("loky", inner_max_num_threads=self.settings.threads):
+            yield from pool(handed_out())
 
 
 def threads_per_process(settings: Settings) -> int:

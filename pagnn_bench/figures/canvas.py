@@ -35,6 +35,9 @@ COLOURS = {
 MARKERS = {"mf": "s", "vae": "v", "gain": "^", "sat": "P", "gcnmf": "D", "pagnn_m": "o", "pagnn_n": "o"}
 OTHERS = ("#3aa6a6", "#b2568f", "#6b8e23", "#b86b4b", "#5c6bc0", "#7d7d3c", "#4e7a8c", "#a8a000")
 
+# Room of a legend's entry at the font size below: its line and marker with the space around, and a letter of its text.
+HANDLE_INCHES, LETTER_INCHES = 0.55, 0.065
+
 STYLE: Any = {
     "font.size": 8,
     "font.family": "sans-serif",
@@ -131,7 +134,8 @@ def save_figure(figure: Figure, folder: Path, formats: Sequence[str] = FORMATS) 
     with matplotlib.rc_context(STYLE):
         sheet = Sheet()
         if figure.legend:
-            beside = min(len(figure.legend), max(2, int(width // 1.1)))
+            longest = max(len(text) for text, *_ in figure.legend)
+            beside = min(len(figure.legend), max(1, int(width // (HANDLE_INCHES + LETTER_INCHES * longest))))
             below = 0.15 + 0.2 * math.ceil(len(figure.legend) / beside)
             handles = [_handle(*entry) for entry in figure.legend]
             sheet.legend(handles=handles, loc="lower center", ncols=beside)

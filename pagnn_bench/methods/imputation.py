@@ -32,7 +32,10 @@ class ImputationMethod(TwoLayerMethod):
         """The filled features X̂ [n, d], CSR where most entries are 0, dense otherwise."""
 
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
-        return self.propagated(graph, self.impute(graph, context))
+        filled = self.impute(graph, context)
+        if not self.oracle:
+            _check_filled(type(self).__name__, filled, graph)
+        return self.propagated(graph, filled)
 
     def propagated(
         self, graph: IncompleteGraph, filled: Filled, facts: dict[str, Any] | None = None
@@ -81,7 +84,9 @@ class LearnedImputation(ImputationMethod):
             return self.propagated(graph, graph.features, {"impute_seconds": 0.0, "cached_seconds": 0.0})
 
         def values() -> np.ndarray:
-            return _compact(self.learn(graph, context)[hidden])
+            learned = self.learn(graph, context)
+            _check_array(f"{type(self).__name__}.learn", learned, hidden.shape)
+            return _compact(learned[hidden])
 
         key = self._key(graph, context) if context.cache is not None else ""
         found = cached_array(context.cache, key, values, context.anew)
@@ -113,6 +118,29 @@ class LearnedImputation(ImputationMethod):
         for array in (known.data, known.indices, known.indptr, mask, edges.indices, edges.indptr):
             digest.update(np.ascontiguousarray(array).tobytes())
         return f"{name}-{digest.hexdigest()[:24]}"
+
+
+def _check_array(who: str, values: object, shape: tuple[int, ...]) -> None:
+    if not isinstance(values, np.ndarray):
+        raise TypeError(f"{who} has to return a numpy array, not {type(values).__name__}")
+    if values.shape != shape:
+        raise ValueError(f"{who} has to return features of shape {shape}, not {values.shape}")
+
+
+def _check_filled(method: str, filled: Filled, graph: IncompleteGraph) -> None:
+    """Say in a sentence what is wrong with the features that a method has filled in."""
+    who, known = f"{method}.impute", graph.features
+    if not sp.issparse(filled) or filled.shape != known.shape:
+        _check_array(who, filled, known.shape)
+    values = filled if isinstance(filled, np.ndarray) else filled.data
+    if not np.isfinite(values).all():
+        raise ValueError(f"{who} fills in values that are not finite numbers")
+    if isinstance(filled, np.ndarray):
+        kept = np.where(graph.observed.dense(), filled, 0) - known
+    else:
+        kept = graph.observed.apply(sp.csr_array(filled)) - known
+    if abs(kept).max() > 1e-5 * max(1.0, float(abs(known).max())):
+        raise ValueError(f"{who} changes observed entries")
 
 
 def _compact(values: np.ndarray) -> np.ndarray:

@@ -92,7 +92,7 @@ def accuracy_table(
     protocol = next((result.key.protocol for result in shown), "")
     usual = _usual_trials(run)
     caption = [*describe_protocol(run), *_describe_trials(run, usual)]
-    if compare:
+    if compare and any(result.verdict for result in run):
         caption.append(LEGEND)
         if any(result.summary.masks == 1 for result in run):
             caption.append("The interval of an entry with a single mask covers its seeds only.")
@@ -227,6 +227,8 @@ def _describe_trials(results: Sequence[Result], usual: int | None) -> list[str]:
     text = [
         f"Test accuracy in percent: mean of the means of masks, ± their standard deviation; in bold the {best}."
     ]
+    if any(result.key.method.partition("[")[0] == CEILING for result in results):
+        text.append("Full features sees what is hidden, and is not compared.")
     every = "in every entry" if all(result.summary.trials == usual for result in results) else "unless noted"
     masks = {result.summary.masks for result in results if result.summary.trials == usual}
     on = count(masks.pop(), "mask") if len(masks) == 1 else f"{min(masks)} to {max(masks)} masks"

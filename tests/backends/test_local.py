@@ -38,6 +38,31 @@ def test_a_worker_that_dies_is_replaced(tmp_path, monkeypatch):
     assert sorted(outcome.batch.mask for outcome in outcomes) == [0, 1, 2, 3]
 
 
+def deadly_perform(key: int, batch: Batch, settings) -> tuple[int, Outcome]:
+    """Dies at mask 1, whenever it is tried."""
+    if batch.mask == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return key, Outcome(batch, {}, [{"seed": seed, "status": "ok", "test_acc": 0.5} for seed in batch.seeds])
+
+
+def test_a_batch_whose_worker_dies_every_time_is_lost_and_the_others_go_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "_perform", deadly_perform)
+    settings = dataclasses.replace(SETTINGS, results_dir=str(tmp_path), n_jobs=2, threads=1)
+    batches = [Batch(CELL, mask, [0, 1], 0) for mask in (1, 0, 2, 1, 3)]
+    outcomes = list(local.ProcessBackend(settings).outcomes(batches))
+    assert sorted((outcome.batch.mask, outcome.failed) for outcome in outcomes) == [
+        *((0, False), (1, True), (1, True), (2, False), (3, False))
+    ]
+    assert "terminated" in next(outcome.error for outcome in outcomes if outcome.failed)
+
+
+def test_a_single_batch_does_not_take_this_process_with_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "_perform", deadly_perform)
+    settings = dataclasses.replace(SETTINGS, results_dir=str(tmp_path), n_jobs=2, threads=1)
+    [outcome] = local.ProcessBackend(settings).outcomes([Batch(CELL, 1, [0], 0)])
+    assert outcome.failed
+
+
 def test_cores_are_divided():
     cores = len(os.sched_getaffinity(0))
     for processes, threads in ((1, cores), (cores, 1), (2 * cores, 1)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -275,3 +275,31 @@ def test_a_key_that_it_does_not_have_is_refused_in_a_sentence(name):
 def test_a_key_that_would_be_no_part_of_the_identity_is_refused():
     with pytest.raises(RequestError, match=r"method\.path: .*identity"):
         build_method({**config("zero")["method"], "path": "embeddings.npy"})
+
+
+class Careless(ImputationMethod):
+    """Changes in place what it is given, and takes down the labels that it sees."""
+
+    seen: ClassVar[list[np.ndarray]] = []
+
+    def impute(self, graph, context):
+        self.seen.append(graph.labels.copy())
+        graph.adjacency.data[:] = 0
+        graph.labels[:] = 0
+        return graph.features
+
+
+def test_a_method_that_changes_what_it_is_given_harms_nobody_and_sees_training_labels_only():
+    """One executor trains it between two others, as a sweep does."""
+    cell = cell_of("zero")
+    target = {"_target_": f"{__name__}.Careless", "name": "careless"}
+    careless = dataclasses.replace(cell, method={**cell.method, **target})
+    executor, graph = Executor(CPU, 1), graph_of(cell)
+    first, _, again = (
+        executor.run(each, mask, [0]).records for each, mask in ((cell, 0), (careless, 0), (cell, 0))
+    )
+    assert first == again
+    [labels] = Careless.seen
+    others = np.setdiff1d(np.arange(graph.num_nodes), graph.split.train)
+    assert (labels[graph.split.train] == graph.labels[graph.split.train]).all()
+    assert set(labels[others]) == {-1}

@@ -13,7 +13,7 @@ import torch
 from pagnn_bench.cell import Cell
 from pagnn_bench.execute import Executor
 from pagnn_bench.methods.base import Context
-from pagnn_bench.methods.imputation import LearnedImputation, imputation_error
+from pagnn_bench.methods.imputation import ImputationMethod, LearnedImputation, imputation_error
 from pagnn_bench.missing import Observed, hide
 from tests.conftest import random_graph, random_observed
 
@@ -276,3 +276,39 @@ def test_imputation_error_of_real_values_has_no_entropy():
     guess = np.zeros(truth.shape, dtype=np.float32)
     rmse, _ = naive_error(guess, truth.toarray(), observed.dense())
     assert imputation_error(guess, sp.csr_array(truth), observed) == pytest.approx({"impute_rmse": rmse})
+
+
+class Constant(ImputationMethod):
+    """Returns whatever it was made with."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(**{key: value for key, value in COMMON.items() if key != "per_seed"})
+        self.value = value
+
+    def impute(self, graph, context):
+        return self.value(graph)
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        (lambda graph: None, "numpy array, not NoneType"),
+        (lambda graph: torch.zeros(3, 2), "numpy array, not Tensor"),
+        (lambda graph: np.zeros((3, 2)), r"shape \(\d+, \d+\), not \(3, 2\)"),
+        (lambda graph: sp.csr_array((3, 2)), "not csr_array"),
+        (lambda graph: np.full(graph.features.shape, np.nan), "not finite"),
+        (lambda graph: np.zeros(graph.features.shape), "changes observed entries"),
+        (lambda graph: sp.csr_array(graph.features.shape), "changes observed entries"),
+    ],
+)
+def test_what_a_method_fills_in_is_checked(incomplete, value, complaint):
+    with pytest.raises((TypeError, ValueError), match=rf"Constant\.impute.*{complaint}"):
+        Constant(value).signal(incomplete, context())
+    for kept in (incomplete.features, incomplete.features.toarray()):
+        Constant(lambda graph, kept=kept: kept).signal(incomplete, context())
+
+
+def test_what_a_model_has_learned_is_checked(incomplete, monkeypatch):
+    monkeypatch.setattr(Dice, "learn", lambda self, graph, context: torch.zeros(graph.features.shape))
+    with pytest.raises(TypeError, match=r"Dice\.learn has to return a numpy array, not Tensor"):
+        Dice().signal(incomplete, context())
