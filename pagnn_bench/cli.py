@@ -20,7 +20,7 @@ pagnn-bench: train PaGNN and its rivals on graphs with missing node attributes, 
   pagnn-bench tables [--compare paper]      the paper's tables from what is recorded; LaTeX, CSV, ...
   pagnn-bench report [-o DIR] [--open]      one page: tables, figures, statistics, the paper's claims
   pagnn-bench collect                       write all results into a few tables, fit to be committed
-  pagnn-bench list [GROUP]                  what there is: data, missing, method, protocol, experiment
+  pagnn-bench list [GROUP]                  what there is: data, method, protocol, experiment, ...
   pagnn-bench data list|fetch|verify [NAME] the datasets: statistics, download, checksums
   pagnn-bench bench [--growth | --plan ...] speed and memory, beside a plain torch_geometric loop
 

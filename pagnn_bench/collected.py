@@ -200,7 +200,8 @@ def collect_command(arguments: list[str]) -> int:
     """``pagnn-bench collect [--results DIR]``: write all results of a folder into its collected tables."""
     from pagnn_bench.store import Store  # the store reads these tables, so it imports this module
 
-    parser = Parser(prog="pagnn-bench collect", description=collect_command.__doc__)
+    text = "Write all results of a folder into its collected tables, fit to be committed."
+    parser = Parser(prog="pagnn-bench collect", description=text)
     add_results(parser)
     try:
         tables = Store(results_folder(parser.parse_args(arguments).results)).collect()

@@ -21,7 +21,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import ConfigAttributeError, ConfigKeyError
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, MissingMandatoryValue
 
 from pagnn_bench.errors import RequestError
 
@@ -162,4 +162,7 @@ def _resolved(tree: Tree, values: Sequence[Override] = ()) -> Tree:
             raise RequestError(
                 f"{key}: there is no such key; `pagnn-bench run --cfg job` shows all keys."
             ) from error
-    return cast(Tree, OmegaConf.to_container(config, resolve=True))
+    try:
+        return cast(Tree, OmegaConf.to_container(config, resolve=True, throw_on_missing=True))
+    except MissingMandatoryValue as error:
+        raise RequestError(f"{error.full_key}: there is no default; give {error.full_key}=VALUE.") from error

@@ -27,7 +27,9 @@ class Request:
     def from_config(cls, config: Mapping[str, Any]) -> Request:
         for group in ("method", "data", "missing", "protocol"):
             if "name" not in (config.get(group) or {}):  # deleted, or a file that is only part of a choice
-                raise RequestError(f"{group}: choose one of `pagnn-bench list {group}`.")
+                raise RequestError(
+                    f"{group}: choose one of `pagnn-bench list {group}`, or give your file a `name:`."
+                )
         _need(config, ("rate", "masks", "seeds"))
         masks, seeds = parse_indices("masks", config["masks"]), parse_indices("seeds", config["seeds"])
         return cls(Cell.from_config(config), frozenset(itertools.product(masks, seeds)))

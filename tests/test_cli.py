@@ -212,7 +212,7 @@ WRONG = {
     "protocol.stopping=never": "protocol.stopping=never: choose one of val_loss, either.",
     "protocol.feature_norm=x": "protocol.feature_norm=x: choose one of none, row.",
     "protocol.lr=-1": "protocol.lr=-1.0: give a number above 0.",
-    "~method": "method: choose one of `pagnn-bench list method`.",
+    "~method": "method: choose one of `pagnn-bench list method`, or give your file a `name:`.",
     "~rate": "rate: a run needs it; leave out ~rate.",
     "~backend": "backend: a run needs it; leave out ~backend.",
     "--foo": "run: unrecognized arguments: --foo; `pagnn-bench run --help` shows the flags.",

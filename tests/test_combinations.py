@@ -132,3 +132,23 @@ def test_a_key_that_only_the_swept_methods_have():
     assert ours == one_by_one(["method=vae", "method=gain"], ["method.per_seed=true"])
     with pytest.raises(RequestError, match=r"method\.per_seed: there is no such key"):
         compose_combinations(["method=vae,mf", "method.per_seed=true"], multirun=True)
+
+
+def test_a_value_that_a_file_leaves_open_is_asked_for(tmp_path):
+    file = tmp_path / "method" / "mine.yaml"
+    file.parent.mkdir()
+    file.write_text("name: mine\n_target_: mine.Mine\nstrength: ???\n")
+    with pytest.raises(
+        RequestError, match=r"method\.strength: there is no default; give method\.strength=VALUE\."
+    ):
+        compose_combinations(["method=mine"], folder=str(tmp_path))
+    [config] = compose_combinations(["method=mine", "method.strength=2"], folder=str(tmp_path))
+    assert config["method"]["strength"] == 2
+
+
+def test_a_folder_with_an_apostrophe_in_its_name(tmp_path):
+    file = tmp_path / "it's, [x]" / "method" / "mine.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("name: mine\n_target_: mine.Mine\n")
+    [config] = compose_combinations(["method=mine"], folder=str(file.parent.parent))
+    assert config["method"]["name"] == "mine"

@@ -192,6 +192,25 @@ def test_what_a_packaged_dataset_does_not_recommend_is_no_default(store, capsys)
     assert found == {("pagnn_n", "paper"): 70.75, other: 60.75}
 
 
+def test_a_protocol_of_one_s_own_names_the_settings_that_vary_and_no_others(store):
+    """A grid has no usual setting; what it has on one dataset only is a setting there, too."""
+    grid = {"cora": [(0.01, "none"), (0.02, "none"), (0.01, "row")], "amacomp": [(0.01, "none")]}
+    for data, settings in grid.items():
+        for decay, norm in settings:
+            changed = {"weight_decay": decay, "feature_norm": norm}
+            save_trials(store, make_cell(data=data, protocol="grid", protocol_=changed), lambda m, s: 70.0)
+        save_trials(store, make_cell(data=data, protocol="timing"), lambda mask, seed: 70.0)
+    names = {(r.key.data, r.key.protocol) for r in load_results(store).all}
+    assert names == {
+        ("cora", "grid[feature_norm=none,weight_decay=0.01]"),
+        ("cora", "grid[feature_norm=none,weight_decay=0.02]"),
+        ("cora", "grid[feature_norm=row,weight_decay=0.01]"),
+        ("amacomp", "grid[feature_norm=none,weight_decay=0.01]"),
+        ("cora", "timing"),
+        ("amacomp", "timing"),
+    }
+
+
 def test_unknown_methods_have_their_most_common_settings_as_default(store, capsys):
     for rate in (0.1, 0.5):
         fill(store, "mine", 60.0, rate=rate, method_={"depth": 2})

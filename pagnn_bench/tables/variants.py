@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -18,6 +18,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from pagnn_bench.cell import NOT_IDENTITY, Cell, canonical_json
+from pagnn_bench.tuning import TRIES
 
 GROUPS = ("method", "data", "missing", "protocol")
 LONGEST_VALUE = 24  # a checksum need not be shown in full
@@ -27,8 +28,9 @@ UNKNOWN = object()
 def find_variants(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
     """For every cell (by hash) and every group the settings that are not default, as ``"hidden=32,bias=false"``.
 
-    A name that ``conf`` does not know (a method of the user's own) has as its default what most of its cells on that
-    dataset have.
+    A method that ``conf`` does not know (one of the user's own) has as its default what most of its cells on that
+    dataset have, the tries of a search apart. A protocol that it does not know (of an experiment) has no default where
+    its settings vary on one dataset: there is no usual one in a grid, so all of them are named.
     """
     cells = list(cells)
     found: dict[str, dict[str, str]] = defaultdict(dict)
@@ -36,13 +38,25 @@ def find_variants(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
         namesakes: dict[tuple[str, str], list[Cell]] = defaultdict(list)
         for cell in cells:
             namesakes[getattr(cell, group)["name"], cell.data["name"]].append(cell)
-        for same in namesakes.values():
-            usual = _most_common(_settings(getattr(cell, group)) for cell in same)
+        varying: dict[str, set[str]] = defaultdict(set)
+        if group == "protocol":
+            for (name, _), same in namesakes.items():
+                varying[name] |= _varying([_settings(cell.protocol) for cell in same])
+        for (name, _), same in namesakes.items():
+            reported = [cell for cell in same if cell.protocol["name"] != TRIES] or same
+            usual = _most_common(_settings(getattr(cell, group)) for cell in reported)
+            usual = {key: value for key, value in usual.items() if key not in varying[name]}
             for cell in same:
                 default = _defaults(cell, group) or usual
                 settings = _settings(getattr(cell, group))
                 found[cell.hash][group] = _difference(settings, {**default, **_chosen(cell, group, settings)})
     return dict(found)
+
+
+def _varying(settings: Sequence[dict[str, Any]]) -> set[str]:
+    """The keys that not all of these have with the same value."""
+    keys = {key for each in settings for key in each}
+    return {key for key in keys if len({canonical_json(each.get(key)) for each in settings}) > 1}
 
 
 def set_apart(cells: Iterable[Cell]) -> dict[str, str]:
