@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -65,7 +66,10 @@ def test_a_run_says_what_came_out_and_where_it_is(capsys):
     assert main(["run", *TINY]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "1 cell, 2 trials: 0 done already, 2 to train."
-    assert lines[1].startswith("Zero filling on Synthetic, type1, rate 0.5: test accuracy ")
+    head, _, told = lines[1].partition(": ")
+    assert head.startswith("Zero filling on Synthetic, type1, rate 0.5 (")
+    assert "max_epochs=15" in head, "settings that are not the default are told"
+    assert told.startswith("test accuracy ")
     assert lines[2].startswith("  2 trials on 1 mask; 15 epochs, ")
     (cell,) = Path("results/cells").iterdir()
     assert lines[-1] == f"Records: {cell}"
@@ -99,7 +103,7 @@ def test_cells_of_the_same_name_are_told_apart(capsys):
         assert len([line for line in text.splitlines() if "weight_decay=0)" in line]) == 1
         assert len([line for line in text.splitlines() if "weight_decay=0.01)" in line]) == 1
     assert main(["run", *TINY, "-m", "protocol=quick,paper", "protocol.max_epochs=3"]) == 0
-    assert "rate 0.5 (protocol paper)" in capsys.readouterr().out
+    assert "rate 0.5 (protocol paper, " in capsys.readouterr().out
 
 
 def test_more_seeds_extend_a_result_and_change_none(capsys):
@@ -180,7 +184,7 @@ def test_a_batch_that_breaks_is_told_stops_nobody_and_is_tried_again(capsys, fol
 
     assert main(command) == 1
     out = capsys.readouterr().out
-    assert "breakable on Synthetic, type1, rate 0.5: no finished trial" in out
+    assert re.search(r"breakable on Synthetic, type1, rate 0\.5 \(.*\): no finished trial\n", out)
     assert "failed: mask 0, 2 seeds: RuntimeError: it broke (traceback in results/cells/" in out
     assert len(records()) == 2, "the other method has its trials"
     (note,) = folder.glob("results/cells/*/*.failed.json")

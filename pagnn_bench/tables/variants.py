@@ -46,8 +46,12 @@ def find_variants(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
             reported = [cell for cell in same if cell.protocol["name"] != TRIES] or same
             usual = _most_common(_settings(getattr(cell, group)) for cell in reported)
             usual = {key: value for key, value in usual.items() if key not in varying[name]}
+            # Of graphs in files of one's own the checksum need be shown only where there are several.
+            one = len({getattr(cell, group).get("content") for cell in same}) == 1
             for cell in same:
                 default = _defaults(cell, group) or usual
+                if one and "content" in getattr(cell, group):
+                    default = {**default, "content": getattr(cell, group)["content"]}
                 settings = _settings(getattr(cell, group))
                 found[cell.hash][group] = _difference(settings, {**default, **_chosen(cell, group, settings)})
     return dict(found)
@@ -60,17 +64,8 @@ def _varying(settings: Sequence[dict[str, Any]]) -> set[str]:
 
 
 def set_apart(cells: Iterable[Cell]) -> dict[str, str]:
-    """For every cell (by hash) its settings that are not default, if others have its names and rate; else nothing."""
-    cells = list(cells)
-    found, alike = find_variants(cells), Counter(map(_names, cells))
-    return {
-        cell.hash: ", ".join(filter(None, found[cell.hash].values())) if alike[_names(cell)] > 1 else ""
-        for cell in cells
-    }
-
-
-def _names(cell: Cell) -> tuple[Any, ...]:
-    return (*(getattr(cell, group)["name"] for group in GROUPS), cell.rate)
+    """For every cell (by hash) all its settings that are not default, as one text; often empty."""
+    return {key: ", ".join(filter(None, groups.values())) for key, groups in find_variants(cells).items()}
 
 
 def _chosen(cell: Cell, group: str, settings: Mapping[str, Any]) -> dict[str, Any]:
