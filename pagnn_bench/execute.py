@@ -35,16 +35,22 @@ class BatchResult:
     data_checksum: str
 
 
+def check_device(name: str) -> None:
+    """Refuse what is no device; whether this machine has it is another question."""
+    try:
+        known = name == "auto" or torch.device(name).type in ("cpu", "cuda")
+    except (RuntimeError, TypeError):
+        known = False
+    if not known:
+        raise RequestError(f"device={name}: choose auto, cpu, cuda or cuda:0, cuda:1, ...")
+
+
 def pick_device(name: str) -> torch.device:
-    """``auto`` is a GPU where there is one."""
+    """The device that ``device=`` names; ``auto`` is a GPU where there is one."""
+    check_device(name)
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except (RuntimeError, TypeError) as error:
-        raise RequestError(f"device={name}: choose auto, cpu, cuda or cuda:0, cuda:1, ...") from error
-    if device.type not in ("cpu", "cuda"):
-        raise RequestError(f"device={name}: choose auto, cpu, cuda or cuda:0, cuda:1, ...")
+    device = torch.device(name)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise RequestError(f"device={name}: torch sees {torch.cuda.device_count()} CUDA devices here.")
     return device

@@ -165,9 +165,11 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
 def _check(plan: Sequence[Batch], settings: Settings) -> None:
     """Refuse a plan that asks for something that makes no sense."""
     if plan:
-        from pagnn_bench.execute import check_cell, pick_device  # which bring torch
+        from pagnn_bench.execute import check_cell, check_device, pick_device  # which bring torch
 
-        pick_device(settings.device)
+        # A plan may be for another machine, and workers elsewhere have devices of their own.
+        here = settings.backend["name"] == "local" and not settings.dry_run
+        (pick_device if here else check_device)(settings.device)
         for cell in _cells(plan):
             check_cell(cell)
 
