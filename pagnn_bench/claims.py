@@ -84,7 +84,7 @@ class Claim:
 
 
 def _on(verdict: str, where: Sequence[str]) -> str:
-    return f"{verdict} on {', '.join(where)}" if where and verdict != UNDECIDED else verdict
+    return f"{verdict} on {', '.join(where)}" if where else verdict
 
 
 def check_claims(results: Sequence[Result], timings: Sequence[Timing]) -> list[Claim]:

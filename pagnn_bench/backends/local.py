@@ -49,20 +49,17 @@ class ProcessBackend:
                 for key, outcome in self._pool(left, started):
                     del left[key]
                     yield outcome
-            except TerminatedWorkerError as error:
+            except TerminatedWorkerError:
                 suspects = sorted(started & left.keys())
                 if not suspects:
                     raise
                 for key in suspects:
-                    yield self._alone(left.pop(key), error)
-
-    def _alone(self, batch: Batch, error: Exception) -> Outcome:
-        """A batch in a process that it shares with no other."""
-        try:
-            [(_, outcome)] = self._pool({0: batch}, set())
-        except type(error) as again:
-            return Outcome.lost(batch, again)
-        return outcome
+                    batch = left.pop(key)
+                    try:
+                        [(_, outcome)] = self._pool({key: batch}, started)
+                    except TerminatedWorkerError as error:
+                        outcome = Outcome.lost(batch, error)
+                    yield outcome
 
     def _pool(self, batches: Mapping[int, Batch], started: set[int]) -> Iterator[tuple[int, Outcome]]:
         """Train these batches in worker processes; ``started`` gets the key of every one that was handed out."""

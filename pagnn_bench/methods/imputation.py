@@ -120,8 +120,8 @@ class LearnedImputation(ImputationMethod):
         return f"{name}-{digest.hexdigest()[:24]}"
 
 
-def _check_array(who: str, values: object, shape: tuple[int, ...]) -> None:
-    if not isinstance(values, np.ndarray):
+def _check_array(who: str, values: Any, shape: tuple[int, ...], sparse: bool = False) -> None:
+    if not (isinstance(values, np.ndarray) or (sparse and sp.issparse(values))):
         raise TypeError(f"{who} has to return a numpy array, not {type(values).__name__}")
     if values.shape != shape:
         raise ValueError(f"{who} has to return features of shape {shape}, not {values.shape}")
@@ -130,8 +130,7 @@ def _check_array(who: str, values: object, shape: tuple[int, ...]) -> None:
 def _check_filled(method: str, filled: Filled, graph: IncompleteGraph) -> None:
     """Say in a sentence what is wrong with the features that a method has filled in."""
     who, known = f"{method}.impute", graph.features
-    if not sp.issparse(filled) or filled.shape != known.shape:
-        _check_array(who, filled, known.shape)
+    _check_array(who, filled, known.shape, sparse=True)
     values = filled if isinstance(filled, np.ndarray) else filled.data
     if not np.isfinite(values).all():
         raise ValueError(f"{who} fills in values that are not finite numbers")

@@ -295,7 +295,7 @@ class Constant(ImputationMethod):
         (lambda graph: None, "numpy array, not NoneType"),
         (lambda graph: torch.zeros(3, 2), "numpy array, not Tensor"),
         (lambda graph: np.zeros((3, 2)), r"shape \(\d+, \d+\), not \(3, 2\)"),
-        (lambda graph: sp.csr_array((3, 2)), "not csr_array"),
+        (lambda graph: sp.csr_array((3, 2)), r"shape \(\d+, \d+\), not \(3, 2\)"),
         (lambda graph: np.full(graph.features.shape, np.nan), "not finite"),
         (lambda graph: np.zeros(graph.features.shape), "changes observed entries"),
         (lambda graph: sp.csr_array(graph.features.shape), "changes observed entries"),
