@@ -13,7 +13,7 @@ from pagnn_bench.claims import Claim, Part, check_claims
 from pagnn_bench.paper import DATASETS, METHODS, RATES, TABLES
 from pagnn_bench.report.content import verdict_sentences
 from pagnn_bench.summary import count, duration
-from pagnn_bench.tables.layout import accuracy_table, timing_table
+from pagnn_bench.tables.accuracy import accuracy_table
 from pagnn_bench.tables.render import to_markdown
 from pagnn_bench.tables.results import (
     DIFFERS,
@@ -25,7 +25,7 @@ from pagnn_bench.tables.results import (
     Results,
     paired_differences,
 )
-from pagnn_bench.tables.timing import measure, timing_protocol
+from pagnn_bench.tables.timing import measure, timing_protocol, timing_table
 
 GRID = "grid"  # the protocol's name in experiment=protocol_grid
 DECAY = "weight_decay"  # the protocol's name in experiment=weight_decay

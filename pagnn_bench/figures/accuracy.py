@@ -14,7 +14,8 @@ from matplotlib.colors import to_rgba
 from pagnn_bench.figures.canvas import PAPER, Figure, Look, Panel, Tips
 from pagnn_bench.figures.common import describe, grouped, legend, look_of, panels_abreast, short_name, title
 from pagnn_bench.paper import METHODS
-from pagnn_bench.tables.layout import SYMBOLS, signed
+from pagnn_bench.tables.captions import SYMBOLS
+from pagnn_bench.tables.layout import signed
 from pagnn_bench.tables.results import Result, in_order
 
 MOST_LINES = 9

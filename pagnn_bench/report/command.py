@@ -26,10 +26,9 @@ from pagnn_bench.tables.command import (
     to_csv,
     to_json,
 )
-from pagnn_bench.tables.layout import timing_table
 from pagnn_bench.tables.render import to_latex
 from pagnn_bench.tables.results import Results
-from pagnn_bench.tables.timing import Timing, measure, timing_protocol
+from pagnn_bench.tables.timing import Timing, measure, timing_protocol, timing_table
 
 PAGE = "index.html"
 CURVES = "convergence"  # protocol of experiment=convergence

@@ -16,11 +16,12 @@ from pagnn_bench.figures.canvas import Figure, page_svgs
 from pagnn_bench.paper import TABLES, paper_entries
 from pagnn_bench.report.statistics import statistics_tables
 from pagnn_bench.summary import count
+from pagnn_bench.tables.captions import LEGEND, describe_protocol
 from pagnn_bench.tables.command import accuracy_tables
-from pagnn_bench.tables.layout import LEGEND, Table, describe_protocol, signed, timing_table
+from pagnn_bench.tables.layout import Table, signed
 from pagnn_bench.tables.render import to_html
 from pagnn_bench.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, Result, Results, in_order
-from pagnn_bench.tables.timing import Timing
+from pagnn_bench.tables.timing import Timing, timing_table
 
 
 @dataclass(frozen=True)

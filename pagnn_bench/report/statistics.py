@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pagnn_bench.stats import average_ranks, compare, critical_difference, friedman
-from pagnn_bench.tables.layout import CEILING, Part, Table, Value
+from pagnn_bench.tables.captions import CEILING
+from pagnn_bench.tables.layout import Part, Table, Value
 from pagnn_bench.tables.results import (
     Place,
     Result,

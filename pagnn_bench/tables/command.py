@@ -16,10 +16,12 @@ from pagnn_bench.errors import RequestError
 from pagnn_bench.paper import DATASETS, TABLES, paper_datasets
 from pagnn_bench.store import Store
 from pagnn_bench.summary import count
-from pagnn_bench.tables.layout import Table, accuracy_table, data_table, timing_table
+from pagnn_bench.tables.accuracy import accuracy_table
+from pagnn_bench.tables.datasets import data_table
+from pagnn_bench.tables.layout import Table
 from pagnn_bench.tables.render import to_html, to_latex, to_markdown
 from pagnn_bench.tables.results import Result, Results, in_order, load_results
-from pagnn_bench.tables.timing import REFERENCE, at, measure, timing_protocol
+from pagnn_bench.tables.timing import REFERENCE, at, measure, timing_protocol, timing_table
 
 FORMATS = ("md", "latex", "csv", "json", "html")
 WRITERS = {"md": to_markdown, "latex": to_latex, "html": to_html}

@@ -10,13 +10,14 @@ count, since a stack shares its work among its seeds; each is one repeat.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from pagnn_bench.paper import DATASETS, METHODS
 from pagnn_bench.summary import count
+from pagnn_bench.tables.layout import Part, Table, Value, three_digits
 from pagnn_bench.tables.results import Key, Result, Results, in_order
 
 TIMING_PROTOCOL = "timing"  # of experiment=timing: the paper's training under a name of its own
@@ -108,3 +109,55 @@ def at(timings: Iterable[Timing], place: tuple[str, str, float]) -> dict[str, Ti
         for timing in timings
         if (timing.key.data, timing.key.missing, timing.key.rate) == place
     }
+
+
+def timing_table(timings: Sequence[Timing], protocol: str | None) -> Table:
+    """Milliseconds per epoch: methods x datasets, absolute and as ratio to MF."""
+    places = timed_places(timings)
+    methods = in_order((timing.key.method for timing in timings), METHODS)
+    labels = {timing.key.method: timing.labels["method"] for timing in timings}
+    names = {timing.key.data: timing.labels["data"] for timing in timings}
+    one_kind = len({place[1:] for place in places}) == 1
+    heads = [
+        names[data] if one_kind else f"{names[data]} {missing} {rate:g}" for data, missing, rate in places
+    ]
+    lines = [(method, [at(timings, place) for place in places]) for method in methods]
+    times = [
+        [Value(labels[method]), *(_milliseconds(here.get(method)) for here in line)] for method, line in lines
+    ]
+    ratios = [
+        [Value(labels[method]), *(_ratio(here.get(method), here.get(REFERENCE)) for here in line)]
+        for method, line in lines
+    ]
+    repeats = sorted({len(timing.repeats) for timing in timings})
+    caption = (
+        [
+            "Milliseconds per training epoch of one network, evaluation excluded: median and quartiles over "
+            f"{count(repeats[0], 'repeat') if len(repeats) == 1 else f'{repeats[0]} to {repeats[-1]} repeats'}; "
+            "(preparation + training) / epochs, where preparation is all that a method does once per mask: filling "
+            "in, fitting, aggregating.",
+            f"Protocol {protocol}" + (f", {places[0][1]}, rate {places[0][2]:g}." if one_kind else "."),
+            f"Measured on: {'; '.join(sorted({where for timing in timings for where in timing.where}))}.",
+        ]
+        if timings
+        else ["No trial has been timed alone yet: pagnn-bench run -m experiment=timing"]
+    )
+    header = ["Method", *heads]
+    parts = [
+        Part([("", 1), (title, len(places))], header, rows)
+        for title, rows in (("ms per epoch", times), ("relative to MF", ratios))
+        if any(value.text for row in rows for value in row[1:])
+    ]
+    return Table("timing", "Time per epoch", caption, parts)
+
+
+def _milliseconds(timing: Timing | None) -> Value:
+    if timing is None:
+        return Value()
+    low, high = timing.quartiles
+    quartiles = f"{three_digits(low)}–{three_digits(high)}" if len(timing.repeats) > 1 else ""
+    return Value(three_digits(timing.median), quartiles)
+
+
+def _ratio(timing: Timing | None, reference: Timing | None) -> Value:
+    return Value(f"{timing.median / reference.median:.2f}") if timing and reference else Value()
