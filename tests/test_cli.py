@@ -241,10 +241,16 @@ def test_a_search_that_makes_no_sense_is_refused(capsys, folder, word, sentence)
     assert refusal(capsys, folder, [*RUN, "protocol=tuned", word]) == sentence
 
 
-@pytest.mark.parametrize("word", ["method.hidden=0", "protocol.lr=0", "missing.exact=x", "+data.num_vall=9"])
-def test_a_dry_run_refuses_what_the_run_would_refuse(capsys, folder, word):
-    key = word.partition("=")[0].removeprefix("+")
-    assert refusal(capsys, folder, [*RUN, word, "dry_run=true"]).startswith(key)
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("method.hidden=0", "protocol.lr=0", "missing.exact=x", "+data.num_vall=9", "data.split=public"),
+        *("data.dataset=Nope data=pyg", "data.dataset=null data=pyg", "data.split=foo data=cora"),
+    ],
+)
+def test_a_dry_run_refuses_what_the_run_would_refuse(capsys, folder, words):
+    key = words.partition("=")[0].removeprefix("+")
+    assert refusal(capsys, folder, [*RUN, *words.split(), "dry_run=true"]).startswith(key)
 
 
 def test_nothing_is_said_of_training_before_a_refusal(capsys, folder):

@@ -45,7 +45,7 @@ def load_pyg(config: Mapping[str, Any]) -> Graph:
 def _first_graph(config: Mapping[str, Any]) -> Any:
     """``dataset(root, **args)[0]``, in a folder that no other dataset or argument shares."""
     dataset, args = config["dataset"], config["args"]
-    kind = _dataset_class(dataset)
+    kind = dataset_class(dataset)
     folder = re.sub(r"[^\w.=-]+", "_", "-".join([dataset, *(f"{key}={args[key]}" for key in sorted(args))]))
     try:
         graphs = kind(root=str(data_root(config["root"]) / "pyg" / folder), **args)
@@ -57,7 +57,7 @@ def _first_graph(config: Mapping[str, Any]) -> Any:
         ) from error
 
 
-def _dataset_class(dataset: str | None) -> Any:
+def dataset_class(dataset: str | None) -> Any:
     """The class that ``data.dataset`` names: inside ``torch_geometric.datasets``, or a full path."""
     module, _, name = str(dataset or "").rpartition(".")
     try:

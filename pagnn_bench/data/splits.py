@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,21 +23,28 @@ def choose_split(
         labels: ``[n]`` int64, -1 = unlabelled.
         published: the splits that come with the data; called only when chosen, as one may need its own file.
     """
+    check_split(config, published)
     choice = config["split"]
     if choice == "auto":
         choice = next(iter(published), "random")
     if choice in published:
         return published[choice]()
-    if choice == "random":
-        return random_split(
-            labels,
-            seed=integer(config, "split_seed", at_least=0),
-            train_per_class=integer(config, "train_per_class", at_least=1),
-            num_val=integer(config, "num_val", at_least=1),
-            num_test=None if config["num_test"] is None else integer(config, "num_test", at_least=1),
+    return random_split(
+        labels,
+        seed=integer(config, "split_seed", at_least=0),
+        train_per_class=integer(config, "train_per_class", at_least=1),
+        num_val=integer(config, "num_val", at_least=1),
+        num_test=None if config["num_test"] is None else integer(config, "num_test", at_least=1),
+    )
+
+
+def check_split(config: Mapping[str, Any], published: Iterable[str]) -> None:
+    """Refuse a ``data.split`` that is neither among the ``published`` ones nor random."""
+    choices = [*published, "random", "auto"]
+    if config["split"] not in choices:
+        raise RequestError(
+            f"data.split={config['split']}: {config['name']} has no such split; choose from {', '.join(choices)}."
         )
-    choices = ", ".join([*published, "random", "auto"])
-    raise RequestError(f"data.split={choice}: {config['name']} has no such split; choose from {choices}.")
 
 
 def random_split(
