@@ -2,38 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
 import yaml
 
+from pagnn_bench.arguments import Parser
 from pagnn_bench.errors import RequestError
 
 GROUPS = ("data", "missing", "method", "protocol", "experiment", "backend")
+PACKAGED = Path(str(files("pagnn_bench.conf")))
 
 
-def choices(group: str) -> dict[str, str]:
-    """Name → one-line description of every file of a configuration group, sorted by name."""
+def choices(group: str, folder: str | None = None) -> dict[str, str]:
+    """Name → one-line description of every file of a configuration group, sorted by name.
+
+    Args:
+        group: one of ``GROUPS``.
+        folder: with choices of the user's own (``--config-dir``), which need not have a description.
+    """
     found = {}
-    for file in files("pagnn_bench.conf").joinpath(group).iterdir():
-        if file.name.endswith(".yaml"):
-            content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    for place in (PACKAGED, *([Path(folder)] if folder else [])):
+        for file in place.joinpath(group).glob("*.yaml"):
+            content = _read(file)
             # An experiment sets keys of all groups, so its own name and description stand under `experiment`.
-            about = content["experiment"] if group == "experiment" else content
-            found[file.name.removesuffix(".yaml")] = about["description"]
+            about = content.get("experiment") or {} if group == "experiment" else content
+            found[file.stem] = str(about.get("description", ""))
     return dict(sorted(found.items()))
 
 
-def list_command(arguments: list[str]) -> int:
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise RequestError(f"--config-dir: {file} is not YAML ({' '.join(str(error).split())}).") from error
+    return content if isinstance(content, dict) else {}
+
+
+def check_folder(folder: str) -> None:
+    """Refuse a ``--config-dir`` that is not there, or that changes one of our files: Hydra would take ours instead."""
+    if not Path(folder).is_dir():
+        raise RequestError(f"--config-dir {folder}: there is no such folder.")
+    for ours in sorted(PACKAGED.rglob("*.yaml")):
+        theirs = Path(folder, ours.relative_to(PACKAGED))
+        if theirs.is_file() and theirs.read_bytes() != ours.read_bytes():
+            raise RequestError(
+                f"--config-dir {folder}: {ours.relative_to(PACKAGED)} has the name of a file of pagnn-bench, which "
+                "would be used in its place; give it a name of its own."
+            )
+
+
+def list_command(arguments: Sequence[str]) -> int:
     """``list``: one line per choice, read from the configuration files."""
-    if arguments in (["-h"], ["--help"]):
-        print(f"pagnn-bench list [GROUP]: what can be chosen; GROUP is one of {', '.join(GROUPS)}.")
-        return 0
-    if len(arguments) > 1 or any(group not in GROUPS for group in arguments):
-        raise RequestError(f"list {' '.join(arguments)}: name one group or none: {', '.join(GROUPS)}.")
-    for group in arguments or GROUPS:
+    parser = Parser(prog="pagnn-bench list", description="What can be chosen, with one line each.")
+    parser.add_argument(
+        "group", nargs="?", metavar="GROUP", help=f"one of {', '.join(GROUPS)} (default: all)"
+    )
+    parser.add_argument("--config-dir", metavar="DIR", help="a folder with choices of your own")
+    options = parser.parse_args(arguments)
+    if options.group is not None and options.group not in GROUPS:
+        raise RequestError(f"list {options.group}: choose one of {', '.join(GROUPS)}, or none for all.")
+    if options.config_dir is not None:
+        check_folder(options.config_dir)
+    for group in [options.group] if options.group else GROUPS:
         print(f"{group}=")
-        found = choices(group)
+        found = choices(group, options.config_dir)
         width = max(map(len, found), default=0)
         for name, description in found.items():
-            print(f"  {name:<{width}}  {description}")
+            print(f"  {name:<{width}}  {description}".rstrip())
     return 0

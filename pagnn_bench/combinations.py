@@ -23,6 +23,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, MissingMandatoryValue
 
+from pagnn_bench.catalogue import check_folder
 from pagnn_bench.errors import RequestError
 
 NO_EXPERIMENT = ("experiment=null", "experiment=")  # the default, written out
@@ -41,8 +42,7 @@ def compose_combinations(
         name: the primary configuration (``--config-name``).
     """
     if folder is not None:
-        if not os.path.isdir(folder):
-            raise RequestError(f"--config-dir {folder}: there is no such folder.")
+        check_folder(folder)
         path = os.path.abspath(folder).replace("\\", r"\\").replace("'", r"\'")  # as Hydra quotes
         overrides = [*overrides, f"hydra.searchpath=['file://{path}']"]
     with initialize_config_module("pagnn_bench.conf", version_base="1.3", job_name="pagnn-bench"):

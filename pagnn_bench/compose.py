@@ -16,6 +16,7 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from pagnn_bench.catalogue import check_folder
 from pagnn_bench.combinations import compose_combinations
 from pagnn_bench.errors import RequestError
 from pagnn_bench.runner import run
@@ -30,6 +31,8 @@ def run_command(arguments: list[str]) -> int:
     flags = _parse_flags(arguments)
     try:
         if flags.help or flags.hydra_help or flags.cfg or flags.info or flags.shell_completion:
+            if flags.config_dir is not None:
+                check_folder(flags.config_dir)
             return _show(arguments)
         return run(compose_combinations(flags.overrides, flags.multirun, flags.config_dir, flags.config_name))
     except (HydraException, OmegaConfBaseException) as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pagnn_bench import __version__
-from pagnn_bench.catalogue import GROUPS, choices
+from pagnn_bench.catalogue import GROUPS, PACKAGED, choices
 from pagnn_bench.cli import COMMANDS, main
 from pagnn_bench.data import fetch
 
@@ -59,6 +59,34 @@ def test_list_shows_every_choice_with_its_description(capsys):
     assert one_group in everything
     assert all(line in everything for group in GROUPS for line in choices(group).values())
     assert one_group.splitlines()[0] == "missing="
+
+
+def test_list_shows_choices_of_ones_own_too(capsys, folder):
+    (folder / "method").mkdir()
+    (folder / "method/mine.yaml").write_text("name: mine\ndescription: my own\n")
+    (folder / "method/bare.yaml").write_text("")
+    assert main(["list", "method", "--config-dir", "."]) == 0
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[1:]]
+    assert [line[0] for line in lines] == sorted([*choices("method"), "mine", "bare"])
+    assert ["mine", "my own"] in lines
+    (folder / "method/mine.yaml").write_text("name: [mine\n")
+    sentence = refusal(capsys, folder, ["list", "--config-dir", "."])
+    assert sentence.startswith("--config-dir: method/mine.yaml is not YAML (while parsing a flow sequence in")
+
+
+@pytest.mark.parametrize("command", [["list"], [*RUN, "method=mf"], ["run", "method=mf", "--cfg", "job"]])
+def test_a_file_of_ones_own_that_ours_would_hide_is_refused(capsys, folder, command):
+    """Hydra takes the packaged file of a name: who has changed a copy of it would train with the old settings."""
+    (folder / "method").mkdir()
+    packaged = (PACKAGED / "method/mf.yaml").read_text(encoding="utf-8")
+    (folder / "method/mf.yaml").write_text(packaged.replace("label: MF", "label: My MF"), encoding="utf-8")
+    sentence = refusal(capsys, folder, [*command, "--config-dir", "."])
+    assert sentence == (
+        "--config-dir .: method/mf.yaml has the name of a file of pagnn-bench, which would be used in its place; "
+        "give it a name of its own."
+    )
+    (folder / "method/mf.yaml").write_text(packaged, encoding="utf-8")  # the same file does no harm
+    assert main(["list", "--config-dir", "."]) == 0
 
 
 # -- Hydra's own flags ---------------------------------------------------------------------------------------
@@ -302,7 +330,8 @@ def test_unknown_commands_and_groups(capsys, folder):
     sentence = refusal(capsys, folder, ["trian"])
     assert sentence == f"trian: no such command; choose one of {', '.join(COMMANDS)}."
     sentence = refusal(capsys, folder, ["list", "methods"])
-    assert sentence == f"list methods: name one group or none: {', '.join(GROUPS)}."
+    assert sentence == f"list methods: choose one of {', '.join(GROUPS)}, or none for all."
+    assert refusal(capsys, folder, ["list", "data", "method"]) == "list: unrecognized arguments: method."
 
 
 def test_exit_code_and_sentence_of_the_installed_command(folder):

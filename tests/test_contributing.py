@@ -55,12 +55,17 @@ def test_the_example_passes_its_own_test(outputs):
     assert "1 passed" in outputs[0]
 
 
+def test_the_example_is_listed_among_the_others(outputs):
+    names = [line.split()[0] for line in outputs[1].splitlines()[1:]]
+    assert {"mine", "mf"} <= set(names)
+
+
 def test_the_example_trains_and_reaches_what_the_text_says(outputs):
     assert SECTION is not None
-    assert accuracy("Shrunk mean", outputs[1]) == pytest.approx(accuracy("Shrunk mean", SECTION[0]), abs=0.5)
+    assert accuracy("Shrunk mean", outputs[2]) == pytest.approx(accuracy("Shrunk mean", SECTION[0]), abs=0.5)
 
 
 def test_the_example_is_compared_with_methods_of_the_package(outputs):
-    assert "3 done already, 3 to train" in outputs[2]
-    assert accuracy("Shrunk mean", outputs[2]) == accuracy("Shrunk mean", outputs[1])
-    assert accuracy("MF", outputs[2]) > 50  # chance is a seventh
+    assert "3 done already, 3 to train" in outputs[3]
+    assert accuracy("Shrunk mean", outputs[3]) == accuracy("Shrunk mean", outputs[2])
+    assert accuracy("MF", outputs[3]) > 50  # chance is a seventh
