@@ -23,7 +23,6 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, MissingMandatoryValue
 
-from pagnn_bench.catalogue import check_folder
 from pagnn_bench.errors import RequestError
 
 NO_EXPERIMENT = ("experiment=null", "experiment=")  # the default, written out
@@ -38,11 +37,10 @@ def compose_combinations(
     Args:
         overrides: KEY=VALUE words; with several values only in a multirun.
         multirun: whether ``-m`` was given; an experiment may ask for it too.
-        folder: a folder with choices of the user's own (``--config-dir``).
+        folder: a folder with choices of the user's own (``--config-dir``), which must be there.
         name: the primary configuration (``--config-name``).
     """
     if folder is not None:
-        check_folder(folder)
         path = os.path.abspath(folder).replace("\\", r"\\").replace("'", r"\'")  # as Hydra quotes
         overrides = [*overrides, f"hydra.searchpath=['file://{path}']"]
     with initialize_config_module("pagnn_bench.conf", version_base="1.3", job_name="pagnn-bench"):

@@ -29,10 +29,10 @@ def run_command(arguments: list[str]) -> int:
         arguments, key=lambda word: not word.startswith("-") and ("=" in word or word.startswith("~"))
     )
     flags = _parse_flags(arguments)
+    if flags.config_dir is not None:
+        check_folder(flags.config_dir)
     try:
         if flags.help or flags.hydra_help or flags.cfg or flags.info or flags.shell_completion:
-            if flags.config_dir is not None:
-                check_folder(flags.config_dir)
             return _show(arguments)
         return run(compose_combinations(flags.overrides, flags.multirun, flags.config_dir, flags.config_name))
     except (HydraException, OmegaConfBaseException) as error:

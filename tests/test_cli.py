@@ -13,6 +13,7 @@ from pagnn_bench import __version__
 from pagnn_bench.catalogue import GROUPS, PACKAGED, choices
 from pagnn_bench.cli import COMMANDS, main
 from pagnn_bench.data import fetch
+from tests.imports import answer_without
 
 # In front of the wrong word: a request that would be right and quick without it.
 RUN = ["run", "data=synthetic", "protocol=quick", "masks=1", "seeds=1", "device=cpu"]
@@ -29,12 +30,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["help"], ["--version"], ["list"], ["list", "method"]])
 def test_what_needs_no_training_imports_nothing_heavy(arguments):
-    code = (
-        "import sys; from pagnn_bench.cli import main; code = main(sys.argv[1:])\n"
-        "assert not {'torch', 'hydra', 'omegaconf', 'numpy', 'pandas'} & set(sys.modules)\n"
-        "sys.exit(code)"
-    )
-    answer = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    answer = answer_without({"torch", "hydra", "omegaconf", "numpy", "pandas"}, arguments)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert answer.stdout.strip()
 

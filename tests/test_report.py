@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 
 import pytest
@@ -16,6 +14,7 @@ from pagnn_bench.report.statistics import statistics_tables
 from pagnn_bench.store import Store
 from pagnn_bench.tables.results import load_results
 from tests.fabricate import PROVENANCE, like_the_paper, make_cell, save_trials
+from tests.imports import answer_without
 
 VOID = {"meta", "link", "input", "br", "path", "rect", "use", "circle", "line", "stop"}
 
@@ -194,10 +193,7 @@ def test_a_folder_that_cannot_be_written_to(store, tmp_path, capsys):
 
 def test_reporting_needs_no_torch(store):
     save_trials(store, make_cell(), lambda mask, seed: 70.0)
-    program = (
-        "import sys; from pagnn_bench.cli import main; main(sys.argv[1:]); "
-        "bad = {'torch', 'torch_geometric', 'hydra'} & set(sys.modules); sys.exit(f'imported: {bad}' if bad else 0)"
+    done = answer_without(
+        {"torch", "torch_geometric", "hydra"}, ["report", "--results", str(store.cells_dir.parent)]
     )
-    command = [sys.executable, "-c", program, "report", "--results", str(store.cells_dir.parent)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -14,12 +14,7 @@ from pagnn_bench.tables.captions import (
     usual_trials,
 )
 from pagnn_bench.tables.layout import Part, Table, Value, signed
-from pagnn_bench.tables.results import (
-    Result,
-    common_masks,
-    in_order,
-    mean_over,
-)
+from pagnn_bench.tables.results import Result, common_masks, in_order, mean_over
 
 
 def accuracy_table(
