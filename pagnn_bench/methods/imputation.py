@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from abc import abstractmethod
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +12,7 @@ import scipy.sparse as sp
 from pagnn_bench.cache import cached_array
 from pagnn_bench.cell import canonical_json
 from pagnn_bench.methods.base import Context, Signal, TwoLayerMethod
+from pagnn_bench.methods.source import source_digest
 from pagnn_bench.methods.values import flag
 from pagnn_bench.missing import IncompleteGraph, Observed
 from pagnn_bench.nn.propagate import symmetric_operator
@@ -102,12 +101,12 @@ class LearnedImputation(ImputationMethod):
         return filled
 
     def _key(self, graph: IncompleteGraph, context: Context) -> str:
-        """A digest of everything that the learned values depend on, the file with the class included."""
+        """A digest of everything that the learned values depend on, the text of the class included."""
         cls = type(self)
         name = cls.__name__.lower()
         what = {
             "class": f"{cls.__module__}.{cls.__qualname__}",
-            "source": hashlib.sha256(Path(inspect.getfile(cls)).read_bytes()).hexdigest(),
+            "source": source_digest(cls),
             "settings": self.settings(),
             "seed": context.seed,
             "shape": graph.observed.shape,

@@ -102,16 +102,6 @@ def test_anew_learns_though_there_is_a_file_and_replaces_it(incomplete, tmp_path
     assert len(Dice.learned) == 2
 
 
-def test_what_an_earlier_form_of_the_class_learned_is_not_used(incomplete, tmp_path, monkeypatch):
-    """A method of one's own that is edited between two runs."""
-    file = tmp_path / "mine.py"
-    monkeypatch.setattr("inspect.getfile", lambda cls: str(file))
-    for text in ("first", "second"):
-        file.write_text(text)
-        Dice().signal(incomplete, context(tmp_path / "cache"))
-    assert len(Dice.learned) == 2
-
-
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "foreign"])
 def test_a_damaged_file_is_named_and_learned_anew(incomplete, tmp_path, caplog, damage):
     first = Dice().signal(incomplete, context(tmp_path))

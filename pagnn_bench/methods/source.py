@@ -1,0 +1,41 @@
+"""What a class is made of, so that what an earlier form of it computed is not taken for its own."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+
+@cache  # as it was when it was first used: a file edited while a sweep runs is not what runs
+def source_digest(cls: type) -> str:
+    """A digest of the file with the class and of those beside it that it imports, directly or through one another."""
+    first = sys.modules[cls.__module__]
+    folder, left, texts = _file(first).parent, [first], {}
+    while left:
+        module = left.pop()
+        file = _file(module)
+        if file.parent == folder and file.suffix == ".py" and file not in texts:
+            texts[file] = file.read_bytes()
+            left += (sys.modules[name] for name in _imported(module, texts[file]) if name in sys.modules)
+    return hashlib.sha256(b"\0".join(texts[file] for file in sorted(texts))).hexdigest()
+
+
+def _file(module: ModuleType) -> Path:
+    return Path(getattr(module, "__file__", None) or "")  # built-in modules have none, nor has a notebook
+
+
+def _imported(module: ModuleType, text: bytes) -> Iterator[str]:
+    """The names of the modules that a module imports, and of what it imports from them, which may be modules."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            origin = importlib.util.resolve_name("." * node.level + (node.module or ""), module.__package__)
+            yield origin
+            yield from (f"{origin}.{alias.name}" for alias in node.names)
