@@ -249,7 +249,7 @@ def not_run(results: Results) -> str:
             }
             texts = [_some(method, rates) for method, rates in empty.items() if rates]
             lines.append([LABELS[missing], label, ", ".join(texts) or "none"])
-    counts = sorted((f"{s.masks} x {s.trials / s.masks:g}" for s in have.values()), key=str)
+    counts = sorted((f"{s.masks} x {round(s.trials / s.masks, 1):g}" for s in have.values()), key=str)
     sizes = ", ".join(f"{size} ({counts.count(size)})" for size in dict.fromkeys(counts))
     return (
         _table(["", "dataset", "empty cells"], lines)

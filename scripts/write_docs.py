@@ -4,7 +4,8 @@
     python scripts/write_docs.py --check   # exit code 1 and the names of what differs
 
 A part stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``; all else is written by hand. NAME is one of
-PARTS in measured_parts.py, or a JSON file of ``pagnn-bench bench``, relative to the page.
+PARTS in measured_parts.py, or a JSON file of ``pagnn-bench bench``, relative to the page. What is written by hand
+about the results is checked (sentences.py), and named if it is not so.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from functools import partial
 from pathlib import Path
 
 from measured_parts import PARTS
+from prose import wrong_sentences
+from sentences import SENTENCES
 
 from pagnn_bench.bench.document import load_document
 from pagnn_bench.bench.layout import make_table
@@ -49,7 +52,10 @@ def main(arguments: list[str]) -> int:
                 path.write_text(new, encoding="utf-8")
     if stale:
         print(f"{'stale, run scripts/write_docs.py' if arguments else 'written'}: {', '.join(stale)}")
-    return int(bool(arguments and stale))
+    wrong = wrong_sentences(SENTENCES, results, ROOT)
+    for line in wrong:
+        print(f"to be written by hand: {line}")
+    return int(bool(arguments and (stale or wrong)))
 
 
 def _collected() -> Results:
