@@ -291,7 +291,7 @@ def headline(results: Results) -> str:
     return (
         _table(head, rows)
         + f"\n\nBehind the two tables stand {count(len(found), 'cell')} with {count(len(trials), 'trial')}, "
-        + f"{duration(seconds)} of processor time, one thread a process, on a machine with two cores."
+        + f"{duration(seconds)} in processes of one thread, on a machine with two cores."
     )
 
 

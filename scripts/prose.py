@@ -6,6 +6,7 @@ A sentence that more trials have made untrue is then named by ``write_docs.py --
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any, TypeAlias
 
 from measured_parts import DECAY
 
+from pagnn_bench.cell import digest
+from pagnn_bench.store import Trial
 from pagnn_bench.tables.results import Result, Results, paired_differences
 
 
@@ -20,6 +23,7 @@ class Numbers:
     """The results by missing, data, method, rate and protocol; of experiment=weight_decay by its value instead."""
 
     def __init__(self, results: Results) -> None:
+        self.results = results
         self._found: dict[tuple, Result] = {}
         for result in results.all:
             if result.cell is not None and result.mean is not None:
@@ -53,6 +57,26 @@ class Numbers:
         """What another protocol adds to the accuracy under ``paper``, on the masks that both have."""
         first, second = (self.get(missing, data, method, rate, protocol) for protocol in (under, "paper"))
         return statistics.fmean(paired_differences(first, second))
+
+    def twins(self) -> list[tuple[str, list[Trial]]]:
+        """(method, records) of every trial that was recorded under several protocols in stacks of several sizes.
+
+        The protocols are those that train alike and differ in name only: the trials had the same random numbers.
+        """
+        found: dict[str, list[tuple[str, Trial]]] = defaultdict(list)
+        for result in self.results.all:
+            if result.cell is not None:
+                identity = result.cell.identity
+                training = {k: v for k, v in identity["protocol"].items() if k not in ("name", "tuning")}
+                settings = digest({**identity, "protocol": training}, 12)
+                for trial in result.trials:
+                    name = f"{settings} {trial.mask} {trial.seed}"
+                    found[name].append((result.cell.method["name"], trial))
+        return [
+            (twins[0][0], [trial for _, trial in twins])
+            for twins in found.values()
+            if len({trial.batch.facts["stack"] for _, trial in twins}) > 1
+        ]
 
 
 Check: TypeAlias = Callable[[Numbers], bool]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
 
 from pagnn_bench.data.graph import Graph, Split
-from pagnn_bench.missing import Observed
+from pagnn_bench.missing import IncompleteGraph, Observed
 
 torch.set_num_threads(1)  # tiny matrices: threads only cost
 
@@ -52,3 +54,19 @@ def random_observed(graph: Graph, pattern: str, rate: float = 0.5, seed: int = 0
     if pattern == "rows":
         return Observed(shape, rows=rng.random(shape[0]) >= rate)
     return Observed(shape, cells=rng.random(shape) >= rate)
+
+
+def renamed(graph: IncompleteGraph, order: np.ndarray) -> IncompleteGraph:
+    """The same graph with node ``order[k]`` called k."""
+    observed, names = graph.observed, np.argsort(order)
+    rows = None if observed.rows is None else observed.rows[order]
+    cells = None if observed.cells is None else observed.cells[order]
+    return dataclasses.replace(
+        graph,
+        adjacency=sp.csr_array(graph.adjacency[order][:, order]),
+        features=sp.csr_array(graph.features[order]),
+        complete=None if graph.complete is None else sp.csr_array(graph.complete[order]),
+        labels=graph.labels[order],
+        observed=Observed(observed.shape, rows, cells),
+        split=Split(*(names[getattr(graph.split, part)] for part in ("train", "val", "test"))),
+    )

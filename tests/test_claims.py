@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pagnn_bench.claims import FAILS, HOLDS, MIXED, UNDECIDED, Claim, Part, check_claims
-from pagnn_bench.paper import DATASETS
+from pagnn_bench.paper import DATASETS, RATES
 from pagnn_bench.store import Store
 from pagnn_bench.tables.results import load_results
 from pagnn_bench.tables.timing import measure
@@ -56,21 +56,52 @@ def test_a_clear_difference_holds_however_much_the_masks_vary(store):
     part = check(store, N_OVER_M).parts[0]
     assert part.verdict == HOLDS
     assert float(part.evidence.split()[0]) == pytest.approx(1.0, abs=0.1)
-    assert "points on average over 8 cells of Cora, Citeseer, AmaPhoto, AmaComp (95 %" in part.evidence
+    assert "points on average over 8 cells (95 %" in part.evidence
     assert "ahead in 8 of them, beyond chance in 8, behind beyond chance in 0." in part.evidence
 
 
-def test_a_comparison_on_some_of_the_datasets_says_so_and_decides_no_claim(store):
-    accuracy(store, {"sat": 70.0, "pagnn_m": 72.0, "pagnn_n": 74.0}, masks=2, datasets=("cora", "amacomp"))
+@pytest.mark.parametrize(
+    ("places", "where"),
+    [
+        ({"datasets": ("cora", "amacomp"), "rates": RATES}, "on Cora, AmaComp"),
+        ({"rates": (0.9,)}, "at rate 0.9"),
+        ({"datasets": ("cora",), "rates": (0.5, 0.9)}, "on Cora at rates 0.5, 0.9"),
+    ],
+    ids=str,
+)
+def test_a_comparison_on_some_of_the_cells_says_so_and_decides_no_claim(store, places, where):
+    accuracy(store, {"sat": 70.0, "pagnn_m": 72.0, "pagnn_n": 74.0}, **places)
     claim = check(store, SAT)
-    assert [part.outcome for part in claim.parts] == ["holds on Cora, AmaComp"] * 2
+    assert [part.outcome for part in claim.parts] == [f"holds {where}"] * 2
     assert claim.verdict == UNDECIDED
-    assert claim.summary == "Of 2 comparisons: 2 hold on Cora, AmaComp."
-    assert "(4 have two masks, which hardly show anything)" in claim.parts[0].evidence
+    assert claim.summary == f"Of 2 comparisons: 2 hold {where}."
+
+
+def test_a_single_cell_that_is_missing_is_a_restriction(store):
+    accuracy(store, {"pagnn_n": 72.0, "pagnn_m": 71.0}, rates=RATES[1:])
+    accuracy(store, {"pagnn_n": 72.0, "pagnn_m": 71.0}, rates=RATES[:1], datasets=tuple(DATASETS)[1:])
+    assert check(store, N_OVER_M).parts[0].outcome == "holds in 19 cells"
+
+
+def test_two_masks_are_named(store):
+    accuracy(store, {"pagnn_n": 72.0, "pagnn_m": 71.0}, masks=2)
+    assert "(8 have two masks, which hardly show anything)" in check(store, N_OVER_M).parts[0].evidence
+
+
+def test_an_average_that_hangs_on_one_cell_with_two_masks_is_undecided(store):
+    """Seven cells with a lead of 1 to a hair, and one of 20 and 12: on one degree of freedom in all, but p < 0.05."""
+    accuracy(store, {"pagnn_n": 72.0, "pagnn_m": 71.0}, datasets=("cora", "citeseer", "amaphoto"), noise=0.01)
+    for method, lead in {"pagnn_n": (20, 19.5), "pagnn_m": (0, 0)}.items():
+        cell = make_cell(method, "amacomp", "type1", 0.9)
+        save_trials(store, cell, lambda mask, seed, x=lead: 60 + x[mask], masks=range(2), seeds=[0])
+    part = check(store, N_OVER_M).parts[0]
+    assert float(part.evidence.rpartition("Corrected p = ")[2].rstrip(".")) < 0.05
+    assert "It hangs on a cell with too few masks (1.0 degrees of freedom)." in part.evidence
+    assert part.verdict == UNDECIDED
 
 
 def test_the_reverse_does_not_hold(store):
-    accuracy(store, {"pagnn_n": 71.0, "pagnn_m": 72.0})
+    accuracy(store, {"pagnn_n": 71.0, "pagnn_m": 72.0}, rates=RATES)
     assert check(store, N_OVER_M).verdict == FAILS
 
 
@@ -94,25 +125,33 @@ def test_what_was_not_run_is_named_and_leaves_the_claim_undecided(store):
     assert verdicts["PaGNN-N against MF, Type 2"] == HOLDS
     assert verdicts["PaGNN-M against GAIN, Type 1"] == UNDECIDED
     assert next(part for part in claim.parts if "GAIN" in part.what).evidence == "Not run: GAIN."
-    assert claim.summary == "Of 12 comparisons: 4 hold, 8 undecided."
+    assert claim.summary == "Of 12 comparisons: 4 hold at rates 0.1, 0.5, 8 undecided."
 
 
 def test_one_part_that_fails_is_enough(store):
-    accuracy(store, {"pagnn_n": 72.0, "pagnn_m": 50.0, "sat": 60.0})
+    accuracy(store, {"pagnn_n": 72.0, "pagnn_m": 50.0, "sat": 60.0}, rates=RATES)
     claim = check(store, SAT)
     assert [part.verdict for part in claim.parts] == [HOLDS, FAILS]
     assert claim.verdict == FAILS
 
 
 def test_a_large_lead_in_few_cells_is_mixed(store):
-    accuracy(store, {"pagnn_n": 71.0, "pagnn_m": 71.5}, rates=(0.1, 0.3, 0.5))
-    accuracy(store, {"pagnn_n": 60.0, "pagnn_m": 40.0}, rates=(0.9,))
+    accuracy(store, {"pagnn_n": 71.0, "pagnn_m": 71.1}, rates=(0.1, 0.3, 0.5), noise=2)
+    accuracy(store, {"pagnn_n": 60.0, "pagnn_m": 40.0}, rates=(0.7, 0.9))
     claim = check(store, N_OVER_M)
     assert (claim.parts[0].verdict, claim.verdict) == (MIXED, MIXED)
-    assert "ahead in 4 of them" in claim.parts[0].evidence
-    accuracy(store, {"pagnn_n": 60.0, "pagnn_m": 40.0}, kinds=("type2",), rates=(0.1, 0.3, 0.9))
-    accuracy(store, {"pagnn_n": 71.0, "pagnn_m": 71.5}, kinds=("type2",), rates=(0.7,))
-    assert check(store, N_OVER_M).parts[1].verdict == HOLDS
+    assert "ahead in 8 of them" in claim.parts[0].evidence
+
+
+@pytest.mark.parametrize(("other", "verdict"), [(71.5, MIXED), (70.5, HOLDS)])
+def test_a_lead_that_turns_round_at_one_rate_is_mixed(store, other, verdict):
+    accuracy(store, {"pagnn_n": 60.0, "pagnn_m": 40.0}, rates=(0.1, 0.3, 0.7, 0.9))
+    accuracy(store, {"pagnn_n": 71.0, "pagnn_m": other}, rates=(0.5,), noise=0.05)
+    part = check(store, N_OVER_M).parts[0]
+    assert part.verdict == verdict
+    told = part.evidence.partition(" at 0.3, ")[2].partition(" at 0.5")[0]
+    assert float(told) == pytest.approx(71 - other, abs=0.1)
+    assert "ahead in 16 of them" in part.evidence or verdict == HOLDS
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -149,12 +188,11 @@ def test_the_papers_own_numbers_stand_beside(store):
     assert part.paper == "+2.10 on average, ahead in 19 of 20 cells"
 
 
-def timed(store: Store, method: str, ms: float, repeats: int = 3) -> None:
-    cell = make_cell(method, protocol="timing")
-    for seed in range(repeats):
+def timed(store: Store, method: str, ms: float, repeats: int = 3, datasets=("cora",)) -> None:
+    for data, seed in itertools.product(datasets, range(repeats)):
         record = {"seed": seed, "status": "ok", "test_acc": 0.7, "epochs": 100}
-        seconds = ms * 0.1 * (1 + 0.01 * seed)
-        store.save(cell, 0, [record], {"stack": 1, "train_seconds": seconds, "seed_epochs": 100}, {})
+        facts = {"stack": 1, "train_seconds": ms * 0.1 * (1 + 0.01 * seed), "seed_epochs": 100}
+        store.save(make_cell(method, data, protocol="timing"), 0, [record], facts, {})
 
 
 @pytest.mark.parametrize(("ms", "verdict"), [(12.0, HOLDS), (25.0, FAILS), (8.0, FAILS), (10.05, UNDECIDED)])
@@ -164,6 +202,17 @@ def test_slightly_slower_than_mf(store, ms, verdict):
     part = check(store, SLOWER).parts[0]
     assert part.verdict == verdict
     assert f"{ms / 10:.2f} on Cora" in part.evidence or verdict == UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("datasets", "verdict", "outcome"),
+    [(("cora", "amaphoto"), UNDECIDED, "holds on Cora, AmaPhoto"), (tuple(DATASETS), HOLDS, "holds")],
+)
+def test_times_on_some_of_the_datasets_decide_no_claim(store, datasets, verdict, outcome):
+    for method, ms in {"mf": 10.0, "pagnn_n": 12.0, "pagnn_m": 12.0}.items():
+        timed(store, method, ms, datasets=datasets)
+    claim = check(store, SLOWER)
+    assert (claim.verdict, claim.parts[0].outcome) == (verdict, outcome)
 
 
 def test_a_small_ratio_is_no_zero(store):

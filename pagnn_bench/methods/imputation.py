@@ -101,7 +101,10 @@ class LearnedImputation(ImputationMethod):
         return filled
 
     def _key(self, graph: IncompleteGraph, context: Context) -> str:
-        """A digest of everything that the learned values depend on, the text of the class included."""
+        """A digest of what the learned values depend on: settings, seed, graph and the files of the class.
+
+        The rest of this package, torch and the device do not count; ``force=true`` learns anew after a change there.
+        """
         cls = type(self)
         name = cls.__name__.lower()
         what = {

@@ -116,7 +116,7 @@ class Result:
 # Half an interval, as a multiple of the tolerance, up to which it can agree with the paper's number.
 WIDEST = 2.0
 # How far off, as a multiple of the tolerance, a single mask has to be to differ: 2 points up to rate 0.5, 4 at 0.7, 10
-# at 0.9. The standard deviation between masks of one cell is 0.6 to 0.9, 1.4 and 2.5 in the median of our results.
+# at 0.9. The standard deviation between masks of one cell is about 0.5, 1 and 2 in the median of our results.
 LONE = 4.0
 
 

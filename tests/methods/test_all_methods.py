@@ -24,10 +24,10 @@ from pagnn_bench.execute import Executor, graph_of
 from pagnn_bench.methods import Method, build_method
 from pagnn_bench.methods.base import Context, TwoLayerMethod
 from pagnn_bench.methods.imputation import ImputationMethod, LearnedImputation
-from pagnn_bench.missing import IncompleteGraph, Observed, draw_observed, hide
+from pagnn_bench.missing import Observed, draw_observed, hide
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.network import PARTS
-from tests.conftest import random_graph, random_observed
+from tests.conftest import random_graph, random_observed, renamed
 
 CPU = torch.device("cpu")
 CONTEXT = Context(seed=7, device=CPU)
@@ -237,21 +237,6 @@ def test_observed_entries_are_kept_and_the_graph_is_not_written_to(name):
             assert filled.shape == complete.features.shape
             known = observed.dense()
             np.testing.assert_array_equal(matrix(filled)[known], complete.features.toarray()[known])
-
-
-def renamed(graph: IncompleteGraph, order: np.ndarray) -> IncompleteGraph:
-    """The same graph with node ``order[k]`` called k."""
-    observed = graph.observed
-    rows = None if observed.rows is None else observed.rows[order]
-    cells = None if observed.cells is None else observed.cells[order]
-    return dataclasses.replace(
-        graph,
-        adjacency=sp.csr_array(graph.adjacency[order][:, order]),
-        features=sp.csr_array(graph.features[order]),
-        complete=None if graph.complete is None else sp.csr_array(graph.complete[order]),
-        labels=graph.labels[order],
-        observed=Observed(observed.shape, rows, cells),
-    )
 
 
 @pytest.mark.parametrize("name", [n for n in named(TwoLayerMethod) if n not in named(LearnedImputation)])

@@ -14,8 +14,9 @@ from pagnn_bench.baselines.gcnmf import fit_mixture
 from pagnn_bench.errors import RequestError
 from pagnn_bench.missing import Observed, hide
 from pagnn_bench.nn.dropout import DropoutStreams
+from pagnn_bench.nn.network import PARTS
 from pagnn_bench.train import Protocol, train
-from tests.conftest import random_graph
+from tests.conftest import random_graph, renamed
 from tests.methods.gcnmf_cases import CONTEXT, CPU, PATTERNS, gcnmf, incomplete
 
 PROTOCOL = Protocol(
@@ -89,6 +90,22 @@ def test_a_seed_alone_equals_the_seed_in_a_stack(pattern, quirks):
         assert alone["epochs"] == together[seed]["epochs"]
         assert alone["test_acc"] == pytest.approx(together[seed]["test_acc"], abs=1e-9)
         assert alone["val_loss"] == pytest.approx(together[seed]["val_loss"], rel=1e-4)
+
+
+@pytest.mark.parametrize("pattern", ["rows", "cells"])
+@pytest.mark.parametrize("quirks", [False, True])
+def test_names_of_nodes_do_not_matter(monkeypatch, pattern, quirks):
+    """With the mixture given: that EM starts from draws which depend on the order of nodes is its right."""
+    graph = incomplete(pattern, 0.6)
+    moved = renamed(graph, np.random.default_rng(2).permutation(graph.labels.size))
+    mixture = fit_mixture(graph, 3, seed=0)
+    monkeypatch.setattr("pagnn_bench.baselines.gcnmf.fit_mixture", lambda *_: mixture)
+    networks = [
+        gcnmf(reference_quirks=quirks).prepare(g, CONTEXT).network([0], 1.414) for g in (graph, moved)
+    ]
+    for part in PARTS:
+        plain, other = (network(part, None) for network in networks)
+        torch.testing.assert_close(other, plain, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
