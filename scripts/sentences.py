@@ -279,20 +279,24 @@ def _(n: Numbers) -> bool:
 @says(
     REPRODUCTION, "within 2.5 points of the paper up to rate 0.5, and at 0.9 on Citeseer (34.0, printed 34.3)"
 )
-@says(REPRODUCTION, "behind it there by 17 points on Cora, 5 on AmaPhoto and 20 on AmaComp")
+@says(REPRODUCTION, "behind it there by 17 points on Cora, 7 on AmaPhoto and 20 on AmaComp")
 def _(n: Numbers) -> bool:
     low = [n.off("type1", d, "sat", r) for d, r in product(DATASETS, LOW)]
     high = [n.off("type1", d, "sat", HIGH) for d in ("cora", "amaphoto", "amacomp")]
     return within(low, 2.5) and are(
-        [n.mean("type1", "citeseer", "sat", HIGH), *high], "34.0", "-17", "-5", "-20"
+        [n.mean("type1", "citeseer", "sat", HIGH), *high], "34.0", "-17", "-7", "-20"
     )
 
 
 @says(REPRODUCTION, "with the weakest value it has 53.1 (printed 51.7), and 39.6 on Citeseer")
-@says(REPRODUCTION, "On AmaPhoto it gains little (85.4, printed 89.0)")
+@says(
+    REPRODUCTION,
+    "On AmaPhoto it gains little (85.4 instead of 83.9 on the two masks of that run, printed 89.0)",
+)
 def _(n: Numbers) -> bool:
     weak = (n.mean("type1", d, "sat", HIGH, WEAKEST) for d in (*CITATION, "amaphoto"))
-    return are(weak, "53.1", "39.6", "85.4")
+    shared = n.get("type1", "amaphoto", "sat", HIGH).summary.mask_means
+    return are((*weak, statistics.fmean((shared[0], shared[1]))), "53.1", "39.6", "85.4", "83.9")
 
 
 @says(REPRODUCTION, "two of four trials of MF and one of four of GCNmf end at 38 to 40 %")
