@@ -58,9 +58,9 @@ def _(n: Numbers) -> bool:
     return within((n.lead(*graph, m, "mf", r) for graph, m, r in product(GRAPHS, PAGNN, LOW)), 2)
 
 
-@says(README, "16 to 17 points over MF on Cora, type 1, with the setting that all methods share here")
+@says(README, "16 points over MF on Cora, type 1, with the setting that all methods share here")
 def _(n: Numbers) -> bool:
-    return span((n.lead("type1", "cora", m, "mf", HIGH) for m in PAGNN), "16", "17")
+    return are((n.lead("type1", "cora", m, "mf", HIGH) for m in PAGNN), "16", "16")
 
 
 @says(README, "none with a weak one")
@@ -97,11 +97,11 @@ def _(n: Numbers) -> bool:
 # ---- docs/reproduction.md: every method with settings of its own
 
 
-@says(REPRODUCTION, "where the paper has 13 to 29, the shared setting 4 to 20")
+@says(REPRODUCTION, "where the paper has 13 to 29, the shared setting 4 to 21")
 def _(n: Numbers) -> bool:
     theirs, mf = ([paper_entries()[*g, m, HIGH].accuracy for g in CITATION_GRAPHS] for m in ("pagnn_n", "mf"))
     printed = [ours - other for ours, other in zip(theirs, mf)]
-    return span(printed, "13", "29") and span(_leads(n, "mf", "paper"), "4", "20")
+    return span(printed, "13", "29") and span(_leads(n, "mf", "paper"), "4", "21")
 
 
 @says(
@@ -279,12 +279,12 @@ def _(n: Numbers) -> bool:
 @says(
     REPRODUCTION, "within 2.5 points of the paper up to rate 0.5, and at 0.9 on Citeseer (34.0, printed 34.3)"
 )
-@says(REPRODUCTION, "behind it there by 17 points on Cora, 7 on AmaPhoto and 20 on AmaComp")
+@says(REPRODUCTION, "behind it there by 16 points on Cora, 7 on AmaPhoto and 20 on AmaComp")
 def _(n: Numbers) -> bool:
     low = [n.off("type1", d, "sat", r) for d, r in product(DATASETS, LOW)]
     high = [n.off("type1", d, "sat", HIGH) for d in ("cora", "amaphoto", "amacomp")]
     return within(low, 2.5) and are(
-        [n.mean("type1", "citeseer", "sat", HIGH), *high], "34.0", "-17", "-7", "-20"
+        [n.mean("type1", "citeseer", "sat", HIGH), *high], "34.0", "-16", "-7", "-20"
     )
 
 
@@ -302,7 +302,7 @@ def _(n: Numbers) -> bool:
 @says(
     REPRODUCTION, "GCNmf as its public code trains is level with ours at rate 0.5, type 1, and 4 points lower"
 )
-@says(REPRODUCTION, "SAT without calibration 5 and 4 lower, and rounding changes GAIN by a point at most")
+@says(REPRODUCTION, "SAT without calibration 5 lower at both, and rounding changes GAIN by a point at most")
 def _(n: Numbers) -> bool:
     def changes(form: str, *kinds: str) -> list[float]:
         method = form.partition("[")[0]
@@ -311,7 +311,7 @@ def _(n: Numbers) -> bool:
     mixture = changes("gcnmf[reference_quirks=true]", "type1")
     return (
         within(mixture[:1], 0.5)
-        and are((mixture[1], *changes("sat[calibrated=false]", "type1")), "-4", "-5", "-4")
+        and are((mixture[1], *changes("sat[calibrated=false]", "type1")), "-4", "-5", "-5")
         and within(changes("gain[round=true]", "type1", "type2"), 1.05)
     )
 
