@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -38,16 +39,27 @@ def _read(file: Path) -> dict[str, Any]:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RequestError(f"--config-dir: {file} is not YAML ({' '.join(str(error).split())}).") from error
+    except OSError as error:
+        raise RequestError(f"--config-dir: {file} cannot be read ({error.strerror}).") from error
     return content if isinstance(content, dict) else {}
+
+
+def _text(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise RequestError(f"--config-dir: {file} cannot be read ({error.strerror}).") from error
 
 
 def check_folder(folder: str) -> None:
     """Refuse a ``--config-dir`` that is not there, or that changes one of our files: Hydra would take ours instead."""
-    if not Path(folder).is_dir():
+    if not os.path.isdir(folder):
         raise RequestError(f"--config-dir {folder}: there is no such folder.")
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise RequestError(f"--config-dir {folder}: the folder may not be read.")
     for ours in sorted(PACKAGED.rglob("*.yaml")):
         theirs = Path(folder, ours.relative_to(PACKAGED))
-        if theirs.is_file() and theirs.read_bytes() != ours.read_bytes():
+        if os.path.isfile(theirs) and _text(theirs) != ours.read_bytes():
             raise RequestError(
                 f"--config-dir {folder}: {ours.relative_to(PACKAGED)} has the name of a file of pagnn-bench, which "
                 "would be used in its place; give it a name of its own."

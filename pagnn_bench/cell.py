@@ -67,8 +67,8 @@ def parse_indices(key: str, value: Any) -> list[int]:
 
 def parse_rate(value: Any) -> float:
     """The missing rate, a number in [0, 1)."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1:
-        return round(float(value), 10)  # range(0.1,0.9,0.2) has 0.30000000000000004
+    if type(value) in (int, float) and value >= 0 and (rate := round(float(value), 10)) < 1:
+        return rate  # range(0.1,0.9,0.2) has 0.30000000000000004
     raise RequestError(f"rate={value}: the missing rate is a number from 0 up to, but not including, 1.")
 
 
@@ -94,6 +94,7 @@ class Cell:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Cell:
         """Build a cell from the resolved top-level configuration (a plain mapping)."""
+        groups = {}
         for group in ("method", "data", "missing", "protocol"):
             name = config[group]["name"]
             # It is part of a folder's name; a number will do.
@@ -101,23 +102,18 @@ class Cell:
                 raise RequestError(
                     f"{group}.name={name}: use letters, digits, dots, dashes and underscores only."
                 )
-        data = dict(config["data"])
+            groups[group] = {**config[group], "name": str(name)}
+        data = groups["data"]
         if data.get("path"):
             # A file of the user's own is known by its content: it may move, but it must not change unnoticed.
             path = Path(str(data["path"])).expanduser()
-            if not path.is_file():
-                raise RequestError(f"data.path={data['path']}: there is no such file.")
             try:
+                if not path.is_file():  # an error where the folder may not be read
+                    raise RequestError(f"data.path={data['path']}: there is no such file.")
                 data["content"] = hashlib.sha256(path.read_bytes()).hexdigest()
             except OSError as error:
                 raise RequestError(f"data.path={data['path']}: cannot be read ({error.strerror}).") from error
-        return cls(
-            method=dict(config["method"]),
-            data=data,
-            missing=dict(config["missing"]),
-            protocol=dict(config["protocol"]),
-            rate=parse_rate(config["rate"]),
-        )
+        return cls(**groups, rate=parse_rate(config["rate"]))
 
     def description(self) -> dict[str, Any]:
         """The cell as plain data, enough to build it again anywhere: without the places of files on this machine."""

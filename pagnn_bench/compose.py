@@ -37,6 +37,8 @@ def run_command(arguments: list[str]) -> int:
         return run(compose_combinations(flags.overrides, flags.multirun, flags.config_dir, flags.config_name))
     except (HydraException, OmegaConfBaseException) as error:
         raise RequestError(_one_sentence(error)) from error
+    except PermissionError as error:
+        raise RequestError(f"{error.filename}: cannot be read ({error.strerror}).") from error
     except YAMLError as error:
         raise RequestError(f"--config-dir: a file is not YAML ({' '.join(str(error).split())}).") from error
 

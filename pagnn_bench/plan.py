@@ -14,6 +14,8 @@ from pagnn_bench.errors import RequestError
 from pagnn_bench.store import Store
 
 ANY = ""  # in estimates: the mean over all methods
+WHAT = frozenset({"method", "data", "missing", "protocol", "rate", "masks", "seeds", "experiment"})
+MOST_THREADS = 1024  # torch dies of a hundred thousand
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,11 @@ class Request:
         _need(config, ("rate", "masks", "seeds"))
         masks, seeds = parse_indices("masks", config["masks"]), parse_indices("seeds", config["seeds"])
         return cls(Cell.from_config(config), frozenset(itertools.product(masks, seeds)))
+
+
+def _short(value: Any) -> Any:
+    """A group by its name."""
+    return value["name"] if isinstance(value, Mapping) and "name" in value else value
 
 
 def _need(config: Mapping[str, Any], keys: Iterable[str]) -> None:
@@ -72,8 +79,10 @@ class Settings:
         """The settings of a command, which its combinations must have in common."""
         for config in configs:
             _need(config, cls.__dataclass_fields__)
+            for key in sorted(config.keys() - cls.__dataclass_fields__.keys() - WHAT):
+                raise RequestError(f"{key}={config[key]}: a run has no such key.")
         for key in cls.__dataclass_fields__:
-            values = list(dict.fromkeys(str(config[key]) for config in configs))
+            values = list(dict.fromkeys(str(_short(config[key])) for config in configs))
             if len(values) > 1:
                 raise RequestError(f"{key}={','.join(values)}: one value for all combinations of a command.")
         return cls.from_config(configs[0])
@@ -88,8 +97,9 @@ class Settings:
         for key in ("stack", "n_jobs"):
             if type(getattr(settings, key)) is not int or getattr(settings, key) < 1:
                 raise RequestError(f"{key}={getattr(settings, key)}: give a whole number of at least 1.")
-        if settings.threads is not None and (type(settings.threads) is not int or settings.threads < 1):
-            raise RequestError(f"threads={settings.threads}: give a whole number of at least 1, or null.")
+        threads = settings.threads
+        if threads is not None and (type(threads) is not int or not 1 <= threads <= MOST_THREADS):
+            raise RequestError(f"threads={threads}: give a whole number from 1 to {MOST_THREADS}, or null.")
         for key in ("force", "train_curve", "cache", "dry_run"):
             if not isinstance(getattr(settings, key), bool):
                 raise RequestError(f"{key}={getattr(settings, key)}: choose true or false.")

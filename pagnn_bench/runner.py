@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pagnn_bench.backends import open_backend
+from pagnn_bench.backends.options import check_options
 from pagnn_bench.cell import Cell
 from pagnn_bench.plan import Batch, Request, Settings, collect_requests, estimate_seconds, make_plan
 from pagnn_bench.progress import Progress
@@ -37,6 +38,8 @@ def run(configs: Sequence[dict[str, Any]]) -> int:
         The exit code: 0; 1 if something failed; 130 if it was interrupted. What is finished is kept in any case.
     """
     settings = Settings.shared_by(configs)
+    check_options(settings.backend)
+    collect_requests(configs)  # refuses a wrong configuration before a search is trained for it
     store = Store(settings.results_dir)
     if search := all_tries(configs):
         print("Search on validation data:", end=" ")
@@ -44,9 +47,11 @@ def run(configs: Sequence[dict[str, Any]]) -> int:
         if settings.dry_run or settings.backend["name"] == "slurm" or code == STOPPED:
             return code
         # A setting that diverges is a bad one and has its records; a search that broke off has none to choose by.
-        if not all(is_searched(config, store) for config in configs if is_tuned(config)):
-            return code
-        configs = [choose(config, store) if is_tuned(config) else config for config in configs]
+        ready = [config for config in configs if not is_tuned(config) or is_searched(config, store)]
+        chosen = [choose(config, store) if is_tuned(config) else config for config in ready]
+        if len(ready) < len(configs):
+            return max(1, _run(chosen, store, settings)) if chosen else 1
+        configs = chosen
     return _run(configs, store, settings)
 
 

@@ -43,7 +43,7 @@ class Protocol:
         values = {key: config[key] for key in cls.__dataclass_fields__}
         for key, low in {"lr": 0, "weight_decay": None, "init_gain": 0}.items():
             number = values[key]
-            valid = isinstance(number, (int, float)) and math.isfinite(number)
+            valid = type(number) in (int, float) and math.isfinite(number)  # a bool is an int, too
             if not valid or (number < 0 if low is None else number <= low):
                 bound = "not below 0" if low is None else "above 0"
                 raise RequestError(f"protocol.{key}={number}: give a number {bound}.")
@@ -51,7 +51,7 @@ class Protocol:
             if type(values[key]) is not int or values[key] < 1:
                 raise RequestError(f"protocol.{key}={values[key]}: give a whole number of at least 1.")
         for key, choices in {"stopping": RULES, "feature_norm": FEATURE_NORMS}.items():
-            if values[key] not in choices:
+            if values[key] not in list(choices):  # a list cannot be looked up in a dict
                 raise RequestError(f"protocol.{key}={values[key]}: choose one of {', '.join(choices)}.")
         return cls(**values)
 

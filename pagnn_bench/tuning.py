@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any, TypeAlias
 
-from pagnn_bench.cell import Cell, digest, parse_indices
+from pagnn_bench.cell import Cell, digest, parse_indices, parse_rate
 from pagnn_bench.errors import RequestError
 from pagnn_bench.store import Store
 
@@ -85,7 +85,7 @@ def _settings(config: Config) -> list[Setting]:
         if (setting := dict(zip(space, values))) != usual
     ]
     # Sorted by their digests, settings are in an order as good as random, and the same everywhere.
-    axes = [method, config["data"]["name"], config["missing"]["name"], float(config["rate"])]
+    axes = [method, config["data"]["name"], config["missing"]["name"], parse_rate(config["rate"])]
     others.sort(key=lambda setting: digest(["tuning", *axes, setting]))
     return [usual, *others[: tuning["budget"] - 1]]
 

@@ -131,9 +131,15 @@ def test_rates():
     assert parse_rate(0) == 0.0
     assert parse_rate(0.99) == 0.99
     assert parse_rate(0.1 + 0.2) == 0.3
-    for wrong in (1.0, 1, -0.1, "abc", None, float("nan"), True):
+    for wrong in (1.0, 1, -0.1, "abc", None, float("nan"), True, 1 - 1e-12):
         with pytest.raises(RequestError, match="rate="):
             parse_rate(wrong)
+
+
+def test_a_name_may_be_a_number():
+    number, text = changed("data.name", 2024), changed("data.name", "2024")
+    assert number == text
+    assert number.id.startswith("2024-")
 
 
 @pytest.mark.parametrize("name", ["../elsewhere", "a/b", "", "a b"])

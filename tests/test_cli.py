@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pagnn_bench import __version__
+from pagnn_bench.backends.options import check_options
 from pagnn_bench.catalogue import GROUPS, PACKAGED, choices
 from pagnn_bench.cli import COMMANDS, main
 from pagnn_bench.data import fetch
@@ -213,7 +215,7 @@ WRONG = {
     "seeds=-1": f"seeds=-1: {INDICES}",
     "seeds=[0,0]": "seeds=[0, 0]: an index is named twice.",
     "stack=0": "stack=0: give a whole number of at least 1.",
-    "threads=0": "threads=0: give a whole number of at least 1, or null.",
+    "threads=0": "threads=0: give a whole number from 1 to 1024, or null.",
     "force=maybe": "force=maybe: choose true or false.",
     "results_dir=null": "results_dir=None: give the name of a folder.",
     "device=tpu": f"device=tpu: {DEVICES}",
@@ -238,7 +240,17 @@ WRONG = {
     "protocol.lr=-1": "protocol.lr=-1.0: give a number above 0.",
     "~method": "method: choose one of `pagnn-bench list method`, or give your file a `name:`.",
     "~rate": "rate: a run needs it; leave out ~rate.",
+    "~protocol": "protocol: choose one of `pagnn-bench list protocol`, or give your file a `name:`.",
     "~backend": "backend: a run needs it; leave out ~backend.",
+    "+seed=3": "seed=3: a run has no such key.",
+    "threads=100000": "threads=100000: give a whole number from 1 to 1024, or null.",
+    "protocol.lr=true": "protocol.lr=True: give a number above 0.",
+    "protocol.stopping=[a]": "protocol.stopping=['a']: choose one of val_loss, either.",
+    "rate=0.99999999999": f"rate=0.99999999999: {RATE}",
+    "data.num_nodes=1000000000": "data.num_nodes=1000000000: give a whole number from 14 to 1e+08.",
+    "+backend.foo=1": "backend.foo=1: local has no such key.",
+    "backend.name=ray": "backend.address: ray needs it; choose with backend=ray, which brings all keys.",
+    "backend.name=x": "backend=x: choose one of local, dask, ray, slurm.",
     "--foo": "run: unrecognized arguments: --foo; `pagnn-bench run --help` shows the flags.",
     "--resolve": "run --resolve: goes with --cfg only.",
 }
@@ -257,7 +269,54 @@ TUNED = {
     "~protocol.tuning.space": "protocol.tuning.space=None: give lists of values by key.",
     "protocol.tuning.space={protocol.lr: 1}": "protocol.tuning: protocol.lr=1: give a list of values.",
     "protocol.tuning.budget=0": "protocol.tuning.budget=0: give a whole number of at least 1.",
+    "rate=abc": f"rate=abc: {RATE}",
+    "~rate": "rate: a run needs it; leave out ~rate.",
+    "seeds=abc": "seeds=abc: give a count of at least 1 or a list of indices such as [0,1,2].",
+    "protocol.name=a/b": "protocol.name=a/b: use letters, digits, dots, dashes and underscores only.",
 }
+
+
+BACKENDS = {
+    "slurm batches_per_job=0": "give a whole number of at least 1.",
+    "slurm array_size=-5": "give a whole number of at least 1.",
+    "slurm minutes=abc": "give a whole number of at least 1.",
+    "slurm more=null": "give options of sbatch, such as {account: mine}.",
+    "slurm cluster=foo": "choose slurm or local.",
+    "slurm memory_gb=0": "give a number above 0.",
+    "dask address=5": "give a text, or null.",
+    "dask timeout=abc": "give a number above 0.",
+    "dask shared_storage=1": "choose true or false.",
+    "ray gpus=-1": "give a number not below 0.",
+    "ray retries=0.5": "give a whole number of at least 0.",
+}
+
+
+@pytest.mark.parametrize(("words", "sentence"), BACKENDS.items(), ids=BACKENDS)
+def test_a_wrong_option_of_a_backend_is_refused_before_it_is_reached(capsys, folder, words, sentence):
+    name, _, option = words.partition(" ")
+    told = refusal(capsys, folder, [*RUN, f"backend={name}", f"backend.{option}", "dry_run=true"])
+    key, _, value = option.partition("=")
+    assert told == f"backend.{key}={'None' if value == 'null' else value}: {sentence}"
+
+
+def test_every_option_of_a_backend_is_known():
+    for file in (PACKAGED / "backend").glob("*.yaml"):
+        check_options(yaml.safe_load(file.read_text(encoding="utf-8")))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.parametrize(
+    "command",
+    [
+        [*RUN[:1], "data=cora", "data.root=closed"],
+        [*RUN[:1], "data=custom", "data.path=closed/graph.npz"],
+        ["list", "--config-dir", "closed"],
+        [*RUN, "--config-dir", "closed"],
+    ],
+)
+def test_a_folder_that_may_not_be_read(capsys, folder, command):
+    (folder / "closed").mkdir(mode=0o000)
+    assert "closed" in refusal(capsys, folder, command)
 
 
 @pytest.mark.parametrize(("word", "sentence"), TUNED.items(), ids=TUNED)
@@ -289,6 +348,8 @@ def test_wrong_combinations(capsys, folder):
     assert sentence == "run -m --cfg: one of these at a time."
     sentence = refusal(capsys, folder, [*RUN, "-m", "threads=1,2"])
     assert sentence == "threads=1,2: one value for all combinations of a command."
+    sentence = refusal(capsys, folder, [*RUN, "-m", "backend=local,ray"])
+    assert sentence == "backend=local,ray: one value for all combinations of a command."
     assert refusal(capsys, folder, [*RUN, "-m", "rate=0.1,2"]) == f"rate=2.0: {RATE}"
     assert refusal(capsys, folder, [*RUN, "-m", "missing=type1,foo"]) == f"missing=foo: {one_of('missing')}"
 

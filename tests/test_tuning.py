@@ -8,6 +8,7 @@ from pagnn_bench.cell import Cell
 from pagnn_bench.cli import main
 from pagnn_bench.combinations import compose_combinations
 from pagnn_bench.errors import RequestError
+from pagnn_bench.execute import Executor
 from pagnn_bench.store import Store
 from pagnn_bench.tables.results import load_results
 from pagnn_bench.tuning import choose, is_tuned, tries
@@ -45,6 +46,10 @@ def test_the_settings_are_a_function_of_the_cell():
     first, again, other = (tries(tuned(word)) for word in ("rate=0.5", "rate=0.5", "rate=0.9"))
     assert first == again
     assert list(map(setting, first[1:])) != list(map(setting, other[1:]))
+    # 0.30000000000000004, as a range has it, is the rate 0.3.
+    assert list(map(setting, tries(tuned("rate=0.30000000000000004")))) == list(
+        map(setting, tries(tuned("rate=0.3")))
+    )
     # A larger budget tries more, and the same ones first.
     assert tries(tuned("protocol.tuning.budget=20"))[:12] == first
 
@@ -108,6 +113,19 @@ def test_a_search_that_broke_off_chooses_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("pagnn_bench.execute.Executor.run", lambda *args, **kwargs: 1 / 0)
     assert main(["run", "method=zero", *WORDS]) == 1
     assert {r.key.protocol.partition("[")[0] for r in load_results(Store("results")).all} == {"tuning"}
+
+
+def test_a_search_that_broke_off_does_not_stop_the_others(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = Executor.run
+
+    def broken(self, cell, *args, **kwargs):
+        return 1 / 0 if cell.method["name"] == "mf" else run(self, cell, *args, **kwargs)
+
+    monkeypatch.setattr("pagnn_bench.execute.Executor.run", broken)
+    assert main(["run", "-m", "method=mf,zero", *WORDS]) == 1
+    tuned_ones = [r for r in load_results(Store("results")).all if r.key.protocol.startswith("tuned")]
+    assert [(r.key.method, len(r.trials)) for r in tuned_ones] == [("zero", 4)]
 
 
 def test_search_and_run_are_one_command_that_resumes(tmp_path, monkeypatch, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Sequence
 
@@ -10,6 +11,7 @@ from pagnn_bench.bench.document import Document, check_writable, load_document
 from pagnn_bench.catalogue import choices
 from pagnn_bench.cell import parse_rate
 from pagnn_bench.errors import RequestError
+from pagnn_bench.plan import MOST_THREADS
 
 EPILOG = """\
   pagnn-bench bench --data cora --methods pagnn_n,mf --seeds 1,20 -o speed.json --figure speed.svg
@@ -79,9 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         help="time of these experiments, from the cells in --results",
     )
     what.add_argument("--show", metavar="FILE", help="show a measurement made before")
-    parser.add_argument(
-        "--data", type=_names("--data", "data"), default="cora,citeseer,amaphoto", help="%(default)s"
-    )
+    parser.add_argument("--data", type=_graphs, default="cora,citeseer,amaphoto", help="%(default)s")
     parser.add_argument("--methods", type=_names("--methods", "method"), help="all; with --growth pagnn_n")
     parser.add_argument("--missing", type=_names("--missing", "missing"), default="type1", help="%(default)s")
     parser.add_argument("--rate", type=_rate, default=0.5, help="missing rate, %(default)s")
@@ -95,7 +95,9 @@ def _parser() -> argparse.ArgumentParser:
         help="of a contender in a round, at the most (%(default)s)",
     )
     parser.add_argument("--repeats", type=_number("--repeats"), default=5, help="rounds, %(default)s")
-    parser.add_argument("--threads", type=_number("--threads"), help="CPU threads (torch's choice)")
+    parser.add_argument(
+        "--threads", type=_number("--threads", MOST_THREADS), help="CPU threads (torch's choice)"
+    )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
     parser.add_argument(
         "--reference",
@@ -120,6 +122,11 @@ def _parser() -> argparse.ArgumentParser:
 def _names(option: str, group: str) -> Callable[[str], list[str]]:
     """A list of names from a group of choices."""
     return lambda text: _chosen(option, text, list(choices(group)))
+
+
+def _graphs(text: str) -> list[str]:
+    """Datasets that are known by their name alone."""
+    return _chosen("--data", text, [name for name in choices("data") if name not in ("custom", "pyg")])
 
 
 def _chosen(option: str, text: str, valid: Sequence[str]) -> list[str]:
@@ -147,11 +154,12 @@ def _numbers(option: str) -> Callable[[str], list[int]]:
     return lambda text: sorted({one(part) for part in text.split(",")})
 
 
-def _number(option: str) -> Callable[[str], int]:
+def _number(option: str, at_most: float = math.inf) -> Callable[[str], int]:
     def read(text: str) -> int:
-        if text.isascii() and text.isdecimal() and int(text) > 0:
+        if text.isascii() and text.isdecimal() and 0 < int(text) <= at_most:
             return int(text)
-        raise RequestError(f"{option} {text}: give whole numbers of at least 1.")
+        bounds = f"of at least 1 and at most {at_most:g}" if at_most < math.inf else "of at least 1"
+        raise RequestError(f"{option} {text}: give whole numbers {bounds}.")
 
     return read
 

@@ -103,6 +103,7 @@ def plan(options: argparse.Namespace) -> tuple[Document, int]:
     from pagnn_bench.bench.speed import rows_of
     from pagnn_bench.plan import collect_requests
     from pagnn_bench.store import Store
+    from pagnn_bench.tuning import all_tries
 
     known = read_known(Store(results_folder(options.results)))
     rows = []
@@ -116,7 +117,8 @@ def plan(options: argparse.Namespace) -> tuple[Document, int]:
     machine = machine_facts(usable_cores(), "cpu")
     document = new_document("plan", {"experiments": options.plan}, {**machine, "threads": None})
     for name in options.plan:
-        requests = collect_requests(compose_combinations([f"experiment={name}"]))
+        configs = compose_combinations([f"experiment={name}"])
+        requests = collect_requests([*all_tries(configs), *configs])
         document["entries"] += estimate(name, requests, known, rows)
     _keep(document, options.output)
     return document, 0

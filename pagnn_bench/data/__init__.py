@@ -81,4 +81,8 @@ def check_data(config: Mapping[str, Any]) -> None:
         )
     check_split(config, source.published)
     if name == "pyg":
+        if not isinstance(config["args"], Mapping):
+            raise RequestError(
+                f"data.args={config['args']}: give arguments by name, such as {{name: Cora_ML}}."
+            )
         dataset_class(config["dataset"])

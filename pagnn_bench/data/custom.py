@@ -71,10 +71,14 @@ def _read_archive(path: str | None, content_hash: str | None) -> dict[str, np.nd
         raise RequestError(f"data.path={path}: this is not an .npz file (numpy.savez makes one).")
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            return dict(archive)
+            arrays = dict(archive)
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         # numpy's own words; for an object array: «Object arrays cannot be loaded when allow_pickle=False».
         raise RequestError(f"data.path={path}: the file cannot be read as plain arrays ({error}).") from error
+    for key, value in arrays.items():
+        if not isinstance(value, np.ndarray):  # numpy hands over any other member as bytes
+            raise RequestError(f"data.path={path}: {key} is no array.")
+    return arrays
 
 
 def _csr(path: str, *parts: np.ndarray) -> sparse.csr_array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import os
 import subprocess
 import sys
 import tempfile
@@ -128,7 +129,8 @@ def obtain(root: Path, name: str, part: str) -> tuple[Files, str | None]:
     """
     alternatives = TABLE[name][part]
     missing = [
-        {path: sha for path, sha in files.items() if not (root / path).is_file()} for files in alternatives
+        {path: sha for path, sha in files.items() if not os.path.isfile(root / path)}
+        for files in alternatives
     ]
     for files, lacking in zip(alternatives, missing):
         if not lacking:

@@ -28,7 +28,7 @@ TABLE: Mapping[str, Mapping[str, list[Files]]] = json.loads(
 def data_root(root: str | os.PathLike[str] | None) -> Path:
     """The folder that ``data.root`` names; without one, the user's cache folder."""
     if root:
-        return Path(root).expanduser()
+        return Path(str(root)).expanduser()  # a folder may be called 2024
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "pagnn-bench"
 
@@ -36,9 +36,9 @@ def data_root(root: str | os.PathLike[str] | None) -> Path:
 def file_state(root: Path, path: str, sha256: str) -> str:
     """``ok``, ``missing``, ``unreadable`` or ``damaged``."""
     file = root / path
-    if not file.is_file():
-        return "missing"
     try:
+        if not file.is_file():  # an error where the folder may not be read
+            return "missing"
         content = file.read_bytes()
     except OSError:
         return "unreadable"

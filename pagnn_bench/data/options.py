@@ -9,12 +9,13 @@ from typing import Any
 from pagnn_bench.errors import RequestError
 
 
-def integer(config: Mapping[str, Any], key: str, at_least: int) -> int:
+def integer(config: Mapping[str, Any], key: str, at_least: int, at_most: float = math.inf) -> int:
     """The whole number under ``key``."""
     value = config[key]
-    if type(value) is int and value >= at_least:
+    if type(value) is int and at_least <= value <= at_most:
         return value
-    raise RequestError(f"data.{key}={value}: give a whole number of at least {at_least}.")
+    bounds = f"from {at_least} to {at_most:g}" if at_most < math.inf else f"of at least {at_least}"
+    raise RequestError(f"data.{key}={value}: give a whole number {bounds}.")
 
 
 def number(config: Mapping[str, Any], key: str, low: float, high: float = math.inf) -> float:

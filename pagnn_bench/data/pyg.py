@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -47,14 +48,21 @@ def _first_graph(config: Mapping[str, Any]) -> Any:
     dataset, args = config["dataset"], config["args"]
     kind = dataset_class(dataset)
     folder = re.sub(r"[^\w.=-]+", "_", "-".join([dataset, *(f"{key}={args[key]}" for key in sorted(args))]))
+    place = {"root": str(data_root(config["root"]) / "pyg" / folder)}
     try:
-        graphs = kind(root=str(data_root(config["root"]) / "pyg" / folder), **args)
+        graphs = kind(**(place if _takes_folder(kind) else {}), **args)
         return graphs[0]
     except Exception as error:  # foreign code: a wrong argument or no network may surface as anything
         reason = " ".join(f"{type(error).__name__}: {error}".split())  # in one line
         raise RequestError(
             f"data.dataset={dataset} data.args={args}: torch_geometric cannot make it ({reason})."
         ) from error
+
+
+def _takes_folder(kind: Any) -> bool:
+    """Graphs that need no files, such as KarateClub, do not."""
+    parameters = inspect.signature(kind).parameters.values()
+    return any(p.name == "root" or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
 
 
 def dataset_class(dataset: str | None) -> Any:

@@ -22,13 +22,14 @@ from pagnn_bench.errors import RequestError
 
 # Each round replaces the pairs that were drawn twice; a graph that needs more rounds is close to complete.
 MAX_ROUNDS = 100
+LARGEST = 10**8  # of nodes, words and tokens; more would not fit in any memory
 
 
 def load_synthetic(config: Mapping[str, Any]) -> Graph:
     """Make the graph that the keys of ``conf/data/synthetic.yaml`` describe."""
     num_classes = integer(config, "num_classes", at_least=2)
-    num_nodes = integer(config, "num_nodes", at_least=2 * num_classes)
-    num_words = integer(config, "num_features", at_least=num_classes)
+    num_nodes = integer(config, "num_nodes", at_least=2 * num_classes, at_most=LARGEST)
+    num_words = integer(config, "num_features", at_least=num_classes, at_most=LARGEST)
     rng = np.random.default_rng(integer(config, "graph_seed", at_least=0))
 
     labels = rng.permutation(np.arange(num_nodes) % num_classes)
@@ -43,7 +44,7 @@ def load_synthetic(config: Mapping[str, Any]) -> Graph:
         rng,
         labels,
         num_words,
-        words_per_node=number(config, "words_per_node", low=1),
+        words_per_node=number(config, "words_per_node", low=1, high=LARGEST),
         word_signal=number(config, "word_signal", low=0, high=1),
     )
     return build_graph(config["name"], features, edges, labels, choose_split(config, labels, published={}))
@@ -92,8 +93,13 @@ def draw_edges(
 
     num_edges = round(num_nodes * avg_degree / 2)
     inside = round(num_edges * homophily)
+    sizes = [int(size) for size in np.bincount(labels)]
+    pairs = sum(size * (size - 1) // 2 for size in sizes)
+    room = {True: pairs, False: num_nodes * (num_nodes - 1) // 2 - pairs}
     keys = []
     for wanted, same_class in ((inside, True), (num_edges - inside, False)):
+        if wanted > room[same_class]:
+            raise RequestError(f"data.avg_degree={avg_degree:g}: too many edges for {num_nodes} nodes.")
         found = np.empty(0, dtype=np.int64)
         for _ in range(MAX_ROUNDS):
             if len(found) == wanted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zipfile
 
 import numpy as np
 import pytest
@@ -101,6 +102,15 @@ def test_not_an_archive(tmp_path, data_config, content):
     (tmp_path / "odd.npz").write_bytes(content)
     with pytest.raises(RequestError, match=r"not an \.npz file"):
         load_graph(data_config("custom", path=str(tmp_path / "odd.npz")))
+
+
+def test_a_member_that_is_no_array(tmp_path, data_config):
+    path = tmp_path / "mine.npz"
+    np.savez(path, **{key: value for key, value in DENSE.items() if key != "features"})
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("features.npy", "some text")
+    with pytest.raises(RequestError, match="features is no array"):
+        load_graph(data_config("custom", path=str(path)))
 
 
 def test_a_flipped_byte_inside_the_archive(tmp_path, data_config):

@@ -17,7 +17,7 @@ def load(tmp_path, data_config, monkeypatch):
     def load_tiny(variant=None, **keys):
         keys = {"dataset": "tiny_dataset.Tiny", "args": {"name": variant} if variant else {}} | keys
         sizes = {"train_per_class": 3, "num_val": 10, "root": str(tmp_path)}
-        return load_graph(data_config("pyg", **sizes, **keys))
+        return load_graph(data_config("pyg", **(sizes | keys)))
 
     return load_tiny
 
@@ -48,6 +48,11 @@ def test_every_dataset_has_a_folder_of_its_own_below_the_root(load, tmp_path):
     assert folders == {"tiny_dataset.Tiny", "tiny_dataset.Tiny-name=masks"}
 
 
+def test_a_dataset_without_files(load):
+    graph = load(dataset="KarateClub", args={}, train_per_class=1)
+    assert (graph.num_nodes, graph.num_edges, graph.num_classes) == (34, 78, 4)
+
+
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
@@ -55,6 +60,7 @@ def test_every_dataset_has_a_folder_of_its_own_below_the_root(load, tmp_path):
         ({"dataset": "NoSuchDataset"}, "data.dataset=NoSuchDataset: give the name of a class"),
         ({"dataset": "no_such_module.Tiny"}, "give the name of a class"),
         ({"dataset": "tiny_dataset.torch"}, "cannot make it"),
+        ({"args": None}, "data.args=None: give arguments by name"),
         ({"args": {"colour": "red"}}, "cannot make it .*colour"),
         ({"args": {"name": "broken"}}, "cannot make it .*ConnectionError: no network"),
         ({"args": {"name": "no_features"}}, "needs node features"),

@@ -127,6 +127,7 @@ def test_memory_grows_with_edges_not_with_nodes_squared(make):
         ("homophily", 2),
         ("degree_spread", -0.1),
         ("words_per_node", 0),
+        ("words_per_node", 10**30),
         ("word_signal", 1.1),
         ("word_signal", "high"),
         ("graph_seed", -1),
@@ -141,3 +142,5 @@ def test_a_wrong_value_names_its_key(make, key, value):
 def test_more_edges_than_pairs_is_refused(make):
     with pytest.raises(RequestError, match=r"data.avg_degree=50: too many edges"):
         make(num_nodes=40, avg_degree=50, homophily=0.5)
+    with pytest.raises(RequestError, match=r"data.avg_degree=1e\+09: too many edges"):
+        make(avg_degree=1e9)  # at once, and in little memory
