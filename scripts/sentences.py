@@ -279,12 +279,12 @@ def _(n: Numbers) -> bool:
 @says(
     REPRODUCTION, "within 2.5 points of the paper up to rate 0.5, and at 0.9 on Citeseer (34.0, printed 34.3)"
 )
-@says(REPRODUCTION, "behind it there by 16 points on Cora, 7 on AmaPhoto and 20 on AmaComp")
+@says(REPRODUCTION, "behind it there by 18 points on Cora, 7 on AmaPhoto and 20 on AmaComp")
 def _(n: Numbers) -> bool:
     low = [n.off("type1", d, "sat", r) for d, r in product(DATASETS, LOW)]
     high = [n.off("type1", d, "sat", HIGH) for d in ("cora", "amaphoto", "amacomp")]
     return within(low, 2.5) and are(
-        [n.mean("type1", "citeseer", "sat", HIGH), *high], "34.0", "-16", "-7", "-20"
+        [n.mean("type1", "citeseer", "sat", HIGH), *high], "34.0", "-18", "-7", "-20"
     )
 
 
@@ -300,7 +300,7 @@ def _(n: Numbers) -> bool:
 
 
 @says(
-    REPRODUCTION, "GCNmf as its public code trains is level with ours at rate 0.5, type 1, and 4 points lower"
+    REPRODUCTION, "GCNmf as its public code trains is level with ours at rate 0.5, type 1, and 8 points lower"
 )
 @says(REPRODUCTION, "SAT without calibration 5 lower at both, and rounding changes GAIN by a point at most")
 def _(n: Numbers) -> bool:
@@ -311,7 +311,7 @@ def _(n: Numbers) -> bool:
     mixture = changes("gcnmf[reference_quirks=true]", "type1")
     return (
         within(mixture[:1], 0.5)
-        and are((mixture[1], *changes("sat[calibrated=false]", "type1")), "-4", "-5", "-5")
+        and are((mixture[1], *changes("sat[calibrated=false]", "type1")), "-8", "-5", "-5")
         and within(changes("gain[round=true]", "type1", "type2"), 1.05)
     )
 
