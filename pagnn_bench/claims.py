@@ -15,6 +15,7 @@ paper's cells only says so, and does not decide the claim.
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -35,6 +36,7 @@ SLIGHTLY = 2.0  # «slightly slower»: less than twice the time; the paper gives
 # instead of 5.
 FEWEST_DF = 3.0
 
+Cells: TypeAlias = Mapping[tuple[str, float], Result]  # (data, rate) → of one method and missing type
 Differences: TypeAlias = Mapping[
     tuple[str, float], Sequence[float]
 ]  # (data, rate) → one a mask, two at least
@@ -142,43 +144,46 @@ def _accuracy_parts(
     results: Sequence[Result], pairs: Sequence[tuple[str, str]], kinds: Sequence[str]
 ) -> list[Part]:
     methods = by_method(result for result in results if result.paper is not None and result.is_default)
-    parts, found = [], []
-    for missing in kinds:
-        for own, rival in pairs:
-            ours, theirs = (
-                {place[1:]: cell for place, cell in methods.get(name, {}).items() if place[0] == missing}
-                for name in (own, rival)
-            )
-            absent = [METHODS[name] for name, cells in ((own, ours), (rival, theirs)) if not cells]
-            paired = {
-                place: paired_differences(ours[place], theirs[place]) for place in ours if place in theirs
-            }
-            told = {place: by_mask for place, by_mask in paired.items() if len(by_mask) > 1}
-            comparison = compare([*told.values()])
-            what = f"{METHODS[own]} against {METHODS[rival]}, {LABELS[missing]}"
-            if absent:
-                evidence = f"Not run: {', '.join(absent)}."
-            elif comparison.average is None:
-                evidence = (
-                    "A single mask in common, which tells nothing of its variation."
-                    if paired
-                    else "No cell in common."
-                )
-            else:
-                evidence = _evidence(comparison, comparison.average, told)
-            paper = _in_the_paper(own, rival, missing)
-            parts.append(Part(what, UNDECIDED, evidence, paper, not absent, _where(told)))
-            found.append((comparison, told))
-    corrected = iter(holm([c.average.p_value for c, _ in found if c.average is not None]))
+    cells = {
+        (name, missing): {place[1:]: cell for place, cell in found.items() if place[0] == missing}
+        for (name, found), missing in itertools.product(methods.items(), kinds)
+    }
+    compared = [
+        _compared(own, rival, missing, cells.get((own, missing), {}), cells.get((rival, missing), {}))
+        for missing, (own, rival) in itertools.product(kinds, pairs)
+    ]
+    corrected = iter(holm([found.average.p_value for _, found, _ in compared if found.average is not None]))
     decided = []
-    for part, (comparison, told) in zip(parts, found):
+    for part, comparison, told in compared:
         if comparison.average is not None:
             p = next(corrected)
             verdict = _verdict(comparison, comparison.average, told) if p < 1 - CONFIDENCE else UNDECIDED
+            where = "" if verdict == UNDECIDED else _where(told)
             text = f"{part.evidence} Corrected p {_p(p)}."
-            part = replace(part, verdict=verdict, evidence=text)
-        decided.append(replace(part, where="") if part.verdict == UNDECIDED else part)
+            part = replace(part, verdict=verdict, evidence=text, where=where)
+        decided.append(part)
     return decided
+
+
+def _compared(
+    own: str, rival: str, missing: str, ours: Cells, theirs: Cells
+) -> tuple[Part, Comparison, Differences]:
+    """One comparison, yet to be decided, and what it rests on."""
+    paired = {place: paired_differences(ours[place], theirs[place]) for place in ours if place in theirs}
+    told = {place: by_mask for place, by_mask in paired.items() if len(by_mask) > 1}
+    comparison = compare([*told.values()])
+    absent = [METHODS[name] for name, cells in ((own, ours), (rival, theirs)) if not cells]
+    if comparison.average is not None:
+        evidence = _evidence(comparison, comparison.average, told)
+    elif absent:
+        evidence = f"Not run: {', '.join(absent)}."
+    elif paired:
+        evidence = "A single mask in common, which tells nothing of its variation."
+    else:
+        evidence = "No cell in common."
+    what = f"{METHODS[own]} against {METHODS[rival]}, {LABELS[missing]}"
+    part = Part(what, UNDECIDED, evidence, _in_the_paper(own, rival, missing), was_run=not absent)
+    return part, comparison, told
 
 
 def _verdict(comparison: Comparison, average: Average, told: Differences) -> str:
