@@ -256,13 +256,13 @@ def _(n: Numbers) -> bool:
     return all(n.lead(t, "citeseer", m, "mf", r) < 0 for t, m, r in places)
 
 
-@says(REPRODUCTION, "they are within 2.2 points of MF up to rate 0.5 and within 4.3 above")
+@says(REPRODUCTION, "they are within 2.2 points of MF up to rate 0.5 and within 4.4 above")
 def _(n: Numbers) -> bool:
     low, high = (
         max(abs(n.lead("type1", d, m, "mf", r)) for d, m, r in product(CITATION, ("vae", "gain"), rates))
         for rates in (LOW, (0.7, HIGH))
     )
-    return are((low, high), "2.2", "4.3")
+    return are((low, high), "2.2", "4.4")
 
 
 @says(
@@ -302,7 +302,9 @@ def _(n: Numbers) -> bool:
 @says(
     REPRODUCTION, "GCNmf as its public code trains is level with ours at rate 0.5, type 1, and 8 points lower"
 )
-@says(REPRODUCTION, "SAT without calibration 5 lower at both, and rounding changes GAIN by a point at most")
+@says(
+    REPRODUCTION, "SAT without calibration 5 lower at both, and rounding changes GAIN by 1.1 points at most"
+)
 def _(n: Numbers) -> bool:
     def changes(form: str, *kinds: str) -> list[float]:
         method = form.partition("[")[0]
@@ -312,7 +314,7 @@ def _(n: Numbers) -> bool:
     return (
         within(mixture[:1], 0.5)
         and are((mixture[1], *changes("sat[calibrated=false]", "type1")), "-8", "-5", "-5")
-        and within(changes("gain[round=true]", "type1", "type2"), 1.05)
+        and within(changes("gain[round=true]", "type1", "type2"), 1.15)
     )
 
 
