@@ -36,15 +36,13 @@ def choices(group: str, folder: str | None = None) -> dict[str, str]:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = yaml.safe_load(_bytes(file).decode("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RequestError(f"--config-dir: {file} is not YAML ({' '.join(str(error).split())}).") from error
-    except OSError as error:
-        raise RequestError(f"--config-dir: {file} cannot be read ({error.strerror}).") from error
     return content if isinstance(content, dict) else {}
 
 
-def _text(file: Path) -> bytes:
+def _bytes(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
@@ -59,7 +57,7 @@ def check_folder(folder: str) -> None:
         raise RequestError(f"--config-dir {folder}: the folder may not be read.")
     for ours in sorted(PACKAGED.rglob("*.yaml")):
         theirs = Path(folder, ours.relative_to(PACKAGED))
-        if os.path.isfile(theirs) and _text(theirs) != ours.read_bytes():
+        if os.path.isfile(theirs) and _bytes(theirs) != ours.read_bytes():
             raise RequestError(
                 f"--config-dir {folder}: {ours.relative_to(PACKAGED)} has the name of a file of pagnn-bench, which "
                 "would be used in its place; give it a name of its own."
