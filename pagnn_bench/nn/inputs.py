@@ -90,14 +90,14 @@ class SparseInput:
     def __call__(self, weight: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:
         if streams is None:
             # Nodes to evaluate: they share one G, and no gradient is needed, hence no transpose.
-            return _shared_product(self.matrix, weight)
+            return shared_product(self.matrix, weight)
         values = self.values.expand(len(weight), -1)
         if rate > 0:
             values = values * streams.draw(self.values.numel(), rate).factors()
         return _BlockProduct.apply(weight, values, self)
 
 
-def _shared_product(matrix: Tensor, weight: Tensor) -> Tensor:
+def shared_product(matrix: Tensor, weight: Tensor) -> Tensor:
     """One G [r, d] times the weights [S, d, h] of all members, folded into the width: [S, r, h]."""
     members, depth, width = weight.shape
     folded = weight.transpose(0, 1).reshape(depth, members * width)
@@ -136,7 +136,7 @@ class DenseInput:
 
     def __call__(self, weight: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:
         if streams is None or rate == 0:
-            return _shared_product(self.matrix, weight)
+            return shared_product(self.matrix, weight)
         return _DenseProduct.apply(weight, streams.draw(self.matrix.numel(), rate), self)
 
     def blocks(self, members: int) -> list[slice]:
