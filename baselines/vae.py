@@ -108,12 +108,13 @@ class VAE(LearnedImputation):
 
     def _surprise(self, model: Network, x: Tensor, learned: Tensor, held: Tensor) -> float:
         """Mean cross entropy of the held-out entries."""
-        total = x.new_zeros(())
+        total, count = x.new_zeros(()), 0
         with torch.no_grad():
             for rows, m, judge in zip(*(part.split(self.batch) for part in (x, learned, held))):
-                logits = model(rows * m)[judge]
-                total += F.binary_cross_entropy_with_logits(logits, rows[judge], reduction="sum")
-        return float(total / held.sum())
+                logits, truth = model(rows * m)[judge], rows[judge]
+                total += F.binary_cross_entropy_with_logits(logits, truth, reduction="sum")
+                count += len(truth)
+        return float(total / count)
 
 
 class Network(nn.Module):
