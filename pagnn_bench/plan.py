@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,6 @@ from pagnn_bench.cell import Cell, parse_indices
 from pagnn_bench.errors import RequestError
 from pagnn_bench.store import Store
 
-ANY = ""  # in estimates: the mean over all methods
 WHAT = frozenset({"method", "data", "missing", "protocol", "rate", "masks", "seeds", "experiment"})
 MOST_THREADS = 1024  # torch dies of a hundred thousand
 
@@ -135,36 +133,3 @@ def make_plan(requests: Sequence[Request], store: Store, settings: Settings) -> 
                 batches.append(Batch(request.cell, mask, chunk, generation))
     # A stable sort: inside a mask, cells stay in the order they were asked for.
     return sorted(batches, key=lambda batch: batch.mask)
-
-
-def estimate_seconds(plan: Sequence[Batch], store: Store) -> tuple[float, int]:
-    """Rough time of a plan in one process, from what was measured so far.
-
-    A trial is taken to train as long as the mean one of the same method on the same data, else of any method on the
-    same data; what a method prepares, which can be most of it, is counted once per mask.
-
-    Returns:
-        (seconds, number of trials about which nothing is known and which are not in the sum).
-    """
-    measured: dict[tuple[str, str], list[tuple[float, float]]] = {}  # seconds of a preparation and of a trial
-    for cell in store.cells():
-        batches = {trial.batch.path: trial.batch.facts for trial in store.load(cell).values()}
-        for facts in batches.values():
-            if "train_seconds" in facts:
-                each = (facts["train_seconds"] + facts.get("eval_seconds", 0.0)) / facts["stack"]
-                for method in (cell.method["name"], ANY):
-                    known = measured.setdefault((method, cell.data["name"]), [])
-                    known.append((facts.get("prepare_seconds", 0.0), each))
-    seconds, unknown = 0.0, 0
-    prepared: set[tuple[str, int]] = set()
-    for item in plan:
-        data = item.cell.data["name"]
-        known = measured.get((item.cell.method["name"], data)) or measured.get((ANY, data)) or []
-        if known:
-            prepare, each = map(statistics.fmean, zip(*known))
-            place = (item.cell.hash, item.mask)
-            seconds += len(item.seeds) * each + (0 if place in prepared else prepare)
-            prepared.add(place)
-        else:
-            unknown += len(item.seeds)
-    return seconds, unknown

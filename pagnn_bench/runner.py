@@ -15,7 +15,8 @@ from typing import Any
 from pagnn_bench.backends import open_backend
 from pagnn_bench.backends.options import check_options
 from pagnn_bench.cell import Cell
-from pagnn_bench.plan import Batch, Request, Settings, collect_requests, estimate_seconds, make_plan
+from pagnn_bench.estimate import estimate_seconds
+from pagnn_bench.plan import Batch, Request, Settings, collect_requests, make_plan
 from pagnn_bench.progress import Progress
 from pagnn_bench.runs import RunLog
 from pagnn_bench.sealed import StoreError

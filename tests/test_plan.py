@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pagnn_bench.errors import RequestError
-from pagnn_bench.plan import Request, Settings, collect_requests, estimate_seconds, make_plan
+from pagnn_bench.plan import Request, Settings, collect_requests, make_plan
 from pagnn_bench.store import Store
 from tests.store.common import CELL, OTHER, ok
 
@@ -67,18 +67,6 @@ def test_a_cell_asked_for_twice_is_one_request():
     config: dict[str, Any] = {**dataclasses.asdict(CELL), "masks": 1, "seeds": [0, 1]}
     merged = collect_requests([config, {**config, "seeds": [1, 5]}, {**config, "rate": 0.7}])
     assert [sorted(item.trials) for item in merged] == [[(0, 0), (0, 1), (0, 5)], [(0, 0), (0, 1)]]
-
-
-def test_estimate(store):
-    plan = make_plan([request(masks=2, seeds=5)], store, dataclasses.replace(SETTINGS, stack=3))
-    assert estimate_seconds(plan, store) == (0, 10)
-    facts = {"prepare_seconds": 100.0, "train_seconds": 6.0, "eval_seconds": 2.0, "stack": 2}
-    store.save(OTHER, 0, [ok(0), ok(1)], facts, {})
-    # Ten trials of 4 s in four batches, but two masks to prepare.
-    assert len(plan) == 4
-    assert estimate_seconds(plan, store) == (pytest.approx(40 + 2 * 100), 0)
-    elsewhere = dataclasses.replace(CELL, data={**CELL.data, "name": "huge"})
-    assert estimate_seconds(make_plan([request(elsewhere)], store, SETTINGS), store) == (0, 6)
 
 
 @pytest.mark.parametrize(
