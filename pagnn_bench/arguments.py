@@ -23,6 +23,8 @@ def add_results(parser: ArgumentParser) -> None:
 
 def results_folder(given: str | None) -> Path:
     """Where to read; a folder that was named must exist."""
+    if given == "":  # a shell variable that is not set; as a path it would be the current folder
+        raise RequestError("--results '': give the name of a folder.")
     if given is not None and not Path(given).is_dir():
         raise RequestError(f"--results {given}: there is no such folder.")
     return Path(given or "results")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import logging
 import os
@@ -75,7 +76,11 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # whoever reads our output, such as `head`, has seen enough
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            print(f"pagnn-bench: {error.filename or 'the output'}: {error.strerror}.", file=sys.stderr)
+        elif error.errno != errno.EPIPE:  # whoever reads our output, such as `head`, has seen enough
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor shall the end of Python complain
         return 1
 

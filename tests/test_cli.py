@@ -398,6 +398,15 @@ def test_exit_code_and_sentence_of_the_installed_command(folder):
     assert answer.stderr == f"pagnn-bench: method=foo: {one_of('method')}\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_output_onto_a_full_disk(folder):
+    command = [sys.executable, "-m", "pagnn_bench.cli", "list"]
+    with open("/dev/full", "w") as full:
+        answer = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert answer.returncode == 1
+    assert answer.stderr == "pagnn-bench: the output: No space left on device.\n"
+
+
 def test_a_reader_that_has_seen_enough(folder):
     command = [sys.executable, "-m", "pagnn_bench.cli", "list"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -35,6 +35,8 @@ def test_nothing_yet(store, tmp_path, monkeypatch, capsys):
     assert not store.results_dir.exists()
     with pytest.raises(RequestError, match="there is no such folder"):
         status_command(["--results", "nothing"])
+    with pytest.raises(RequestError, match="--results '': give the name of a folder"):
+        status_command(["--results", ""])
 
 
 def test_a_running_command_on_its_way(store):
