@@ -9,7 +9,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable
 
-from pagnn_bench.claims import Claim, Part, check_claims
+from pagnn_bench.claims import check_claims
 from pagnn_bench.paper import DATASETS, METHODS, RATES, TABLES
 from pagnn_bench.report.content import verdict_sentences
 from pagnn_bench.summary import count, duration
@@ -143,26 +143,20 @@ def claims(results: Results) -> str:
     names = [name for name in ("paper", "tuned") if name in results.protocols]
     checked = {name: check_claims(results.under(name), timings) for name in names}
     texts = []
-    for first, *others in zip(*checked.values()):
-        # Times are the same whatever the protocol, and a protocol under which nothing was run needs no column.
-        told = [first, *(c for c in others if c != first and any(part.was_run for part in c.parts))]
-        texts.append(f"**{first.text}** {' '.join(map(_verdict, names, told))}")
-        printed = ["the paper's numbers"] if first.parts[0].paper else []
-        rows = [
-            [parts[0].what, *map(_evidence, parts), *([parts[0].paper] if printed else [])]
-            for parts in zip(*(claim.parts for claim in told))
-        ]
-        heads = [f"`protocol={name}`" for name, _ in zip(names, told)] if len(told) > 1 else ["ours"]
-        texts.append(_table(["comparison", *heads, *printed], rows))
+    for number, claim in enumerate(checked[names[0]]):
+        texts.append(f"### {claim.text}")
+        for name in names:
+            told = checked[name][number]
+            # Times are the same whatever the protocol, and one under which nothing was run needs no table.
+            if name == names[0] or (told != claim and any(part.was_run for part in told.parts)):
+                rows = [
+                    [part.what, f"{part.outcome}. {part.note}".strip(" ."), *told.row(part)]
+                    for part in told.parts
+                    if part.was_run or name == names[0]
+                ]
+                texts.append(f"Under `protocol={name}`: **{told.verdict}**. {told.summary}")
+                texts.append(_table(["comparison", "verdict", *told.columns], rows))
     return "\n\n".join(texts)
-
-
-def _verdict(protocol: str, claim: Claim) -> str:
-    return f"Under `{protocol}`: {claim.verdict}. {claim.summary}"
-
-
-def _evidence(part: Part) -> str:
-    return f"{part.outcome}. {part.evidence}" if part.was_run else "not run"
 
 
 def tuned(results: Results) -> str:

@@ -129,7 +129,7 @@ def test_a_whole_report(store, capsys):
 def test_the_verdict_is_three_sentences(store):
     save_trials(store, make_cell(), lambda mask, seed: 80.0 + mask, masks=range(2), seeds=range(2))
     verdicts = [HOLDS, HOLDS, FAILS, MIXED]
-    claims = [Claim("", [Part("", verdict, "")]) for verdict in verdicts]
+    claims = [Claim("", [Part("", verdict)]) for verdict in verdicts]
     under = load_results(store).under("paper")
     first, second, third = verdict_sentences(under, claims, "paper")
     assert first.startswith("Under the protocol paper, 1 of the 260 entries")
