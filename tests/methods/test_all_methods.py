@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, ClassVar
 
@@ -28,6 +29,7 @@ from pagnn_bench.missing import Observed, draw_observed, hide
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.network import PARTS
 from tests.conftest import random_graph, random_observed, renamed
+from tests.other_device import OTHER, other_device
 
 CPU = torch.device("cpu")
 CONTEXT = Context(seed=7, device=CPU)
@@ -111,6 +113,11 @@ def matrix(values: sp.csr_array | np.ndarray) -> np.ndarray:
     return values if isinstance(values, np.ndarray) else values.toarray()
 
 
+def places(names: Sequence[str]) -> list[tuple[str, str]]:
+    """(method, missing type) of all that can be trained."""
+    return [(name, "type1") for name in names] + [(name, "type2") for name in names if takes(name, "cells")]
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_learns_more_than_chance(name):
     records = trials(name, (0, 1, 2))
@@ -131,6 +138,23 @@ def test_the_same_trial_twice_gives_the_same_record(name):
     assert run(name, (1,)) == trials(name, (1,))
 
 
+# Forms that the defaults do not reach.
+FORMS = [{}, {"input_dropout": "pre"}, {"reference_quirks": True}, {"mask_update": True}, {"dropout": 0.3}]
+
+
+@pytest.mark.parametrize(("name", "missing"), places(METHODS))
+def test_every_tensor_is_on_the_device_of_the_training(name, missing, monkeypatch):
+    """As far as that can be told without a GPU; see :mod:`tests.other_device`."""
+    cell = cell_of(name, missing)
+    for form in FORMS:
+        if form.keys() <= cell.method.keys():
+            changed = dataclasses.replace(cell, method={**cell.method, **form})
+            with monkeypatch.context() as patched, other_device(patched) as whereabouts:
+                there = Executor(OTHER).run(changed, mask=0, seeds=(0, 1)).records
+            assert whereabouts.moved > 100
+            assert there == Executor(CPU).run(changed, mask=0, seeds=(0, 1)).records
+
+
 def spoiled(cell: Cell) -> Graph:
     """The cell's graph with a senseless value in every hidden entry of mask 0."""
     graph = graph_of(cell)
@@ -145,11 +169,7 @@ def spoiled(cell: Cell) -> Graph:
 WITHOUT_ORACLES = [name for name in METHODS if name not in ORACLES]
 
 
-@pytest.mark.parametrize(
-    ("name", "missing"),
-    [(name, "type1") for name in WITHOUT_ORACLES]
-    + [(name, "type2") for name in WITHOUT_ORACLES if takes(name, "cells")],
-)
+@pytest.mark.parametrize(("name", "missing"), places(WITHOUT_ORACLES))
 def test_hidden_values_do_not_matter(name, missing, monkeypatch):
     expected, other = trials(name, (1,), missing), spoiled(cell_of(name, missing))
     monkeypatch.setattr(execute, "graph_of", lambda cell: other)
