@@ -1,185 +1,18 @@
-"""The front door: answers at once, completes, and says in one sentence what is wrong with a request."""
+"""Wrong requests: each is refused in one sentence that names what is wrong with it, before anything is written."""
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
 
-from pagnn_bench import __version__
 from pagnn_bench.backends.options import check_options
-from pagnn_bench.catalogue import GROUPS, PACKAGED, choices
+from pagnn_bench.catalogue import GROUPS, PACKAGED
 from pagnn_bench.cli import COMMANDS, main
 from pagnn_bench.data import fetch
-from tests.imports import answer_without
-
-# In front of the wrong word: a request that would be right and quick without it.
-RUN = ["run", "data=synthetic", "protocol=quick", "masks=1", "seeds=1", "device=cpu"]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-# -- Answers without training --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["help"], ["--version"], ["list"], ["list", "method"]])
-def test_what_needs_no_training_imports_nothing_heavy(arguments):
-    answer = answer_without({"torch", "hydra", "omegaconf", "numpy", "pandas"}, arguments)
-    assert (answer.returncode, answer.stderr) == (0, "")
-    assert answer.stdout.strip()
-
-
-def test_help_names_every_command(capsys):
-    assert main(["--help"]) == 0
-    text = capsys.readouterr().out
-    assert all(f"pagnn-bench {command} " in text for command in COMMANDS)
-    assert max(map(len, text.splitlines())) <= 110
-
-
-def test_version(capsys):
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"pagnn-bench {__version__}\n"
-
-
-def test_list_shows_every_choice_with_its_description(capsys):
-    assert main(["list"]) == 0
-    everything = capsys.readouterr().out
-    assert main(["list", "missing"]) == 0
-    one_group = capsys.readouterr().out
-    assert one_group in everything
-    assert all(line in everything for group in GROUPS for line in choices(group).values())
-    assert one_group.splitlines()[0] == "missing="
-
-
-def test_list_shows_choices_of_ones_own_too(capsys, folder):
-    (folder / "method").mkdir()
-    (folder / "method/mine.yaml").write_text("name: mine\ndescription: my own\n")
-    (folder / "method/bare.yaml").write_text("")
-    assert main(["list", "method", "--config-dir", "."]) == 0
-    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[1:]]
-    assert [line[0] for line in lines] == sorted([*choices("method"), "mine", "bare"])
-    assert ["mine", "my own"] in lines
-    (folder / "method/mine.yaml").write_text("name: [mine\n")
-    sentence = refusal(capsys, folder, ["list", "--config-dir", "."])
-    assert sentence.startswith("--config-dir: method/mine.yaml is not YAML (while parsing a flow sequence in")
-
-
-@pytest.mark.parametrize("command", [["list"], [*RUN, "method=mf"], ["run", "method=mf", "--cfg", "job"]])
-def test_a_file_of_ones_own_that_ours_would_hide_is_refused(capsys, folder, command):
-    """Hydra takes the packaged file of a name: who has changed a copy of it would train with the old settings."""
-    (folder / "method").mkdir()
-    packaged = (PACKAGED / "method/mf.yaml").read_text(encoding="utf-8")
-    (folder / "method/mf.yaml").write_text(packaged.replace("label: MF", "label: My MF"), encoding="utf-8")
-    sentence = refusal(capsys, folder, [*command, "--config-dir", "."])
-    assert sentence == (
-        "--config-dir .: method/mf.yaml has the name of a file of pagnn-bench, which would be used in its place; "
-        "give it a name of its own."
-    )
-    (folder / "method/mf.yaml").write_text(packaged, encoding="utf-8")  # the same file does no harm
-    assert main(["list", "--config-dir", "."]) == 0
-
-
-# -- Hydra's own flags ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("flags", [["--cfg", "job"], ["--cfg", "job", "--resolve"]])
-def test_the_configuration_is_shown_instead_of_run(capsys, folder, flags):
-    assert main(["run", "method=zero", *flags, "rate=0.25"]) == 0  # overrides on both sides of a flag
-    shown = capsys.readouterr()
-    assert "rate: 0.25" in shown.out
-    assert shown.err == ""
-    assert list(folder.iterdir()) == []
-
-
-def test_the_origin_of_the_configuration_is_shown_once(folder):
-    """In a process of its own, since Hydra leaves a log handler behind that outlives the captured output."""
-    command = [Path(sys.executable).with_name("pagnn-bench"), "run", "method=zero", "--info", "defaults"]
-    answer = subprocess.run(command, capture_output=True, text=True)
-    assert (answer.returncode, answer.stderr) == (0, "")
-    assert answer.stdout.count("Defaults List") == 1
-    assert "| method/zero " in answer.stdout
-    assert list(folder.iterdir()) == []
-
-
-def test_resolved_configuration_has_no_interpolation(capsys):
-    assert main(["run", "--cfg", "job", "--resolve"]) == 0
-    assert "${" not in capsys.readouterr().out
-
-
-def test_the_command_line_leaves_the_process_as_it_was(monkeypatch):
-    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
-    before = list(sys.argv)
-    assert main(["run", "--cfg", "job"]) == 0
-    assert (sys.argv, os.environ["HYDRA_FULL_ERROR"]) == (before, "0")
-
-
-# -- Shell completion ----------------------------------------------------------------------------------------
-
-COMPLETIONS = {
-    "pagnn-bench ": set(COMMANDS),
-    "pagnn-bench r": set(COMMANDS),
-    "pagnn-bench list ": set(GROUPS),
-    "pagnn-bench run miss": {"missing=", "missing."},
-    "pagnn-bench run missing=": {"missing=biased", "missing=type1", "missing=type2"},
-    "pagnn-bench run -m data=cora protocol=q": {"protocol=quick"},
-    "pagnn-bench run method=zero protocol.l": {"protocol.lr="},
-    "/some/where/pagnn-bench run missing=b": {"missing=biased"},
-    "pagnn-bench run rate==1 x": set(),
-}
-
-
-@pytest.mark.parametrize(("line", "expected"), COMPLETIONS.items())
-def test_completion(capsys, monkeypatch, line, expected):
-    """As Hydra's script for bash asks for it."""
-    monkeypatch.setenv("COMP_LINE", line)
-    monkeypatch.setenv("COMP_POINT", str(len(line)))
-    assert main(["-sc", "query=bash"]) == 0
-    answer = capsys.readouterr()
-    assert set(answer.out.split()) == expected
-    assert answer.err == ""
-
-
-def test_completion_in_bash():
-    script = """
-    eval "$(pagnn-bench run -sc install=bash)"
-    complete -p pagnn-bench
-    COMP_LINE="pagnn-bench run protocol=q" COMP_POINT=26 COMP_CWORD=2
-    hydra_bash_completion
-    echo "${COMPREPLY[@]}"
-    """
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    command = ["bash", "--norc", "-c", script]
-    answer = subprocess.run(command, env={**os.environ, "PATH": path}, capture_output=True, text=True)
-    assert "-F hydra_bash_completion pagnn-bench" in answer.stdout, answer.stderr
-    assert answer.stdout.splitlines()[-1] == "protocol=quick"
-
-
-# -- Wrong requests ------------------------------------------------------------------------------------------
-
-
-def refusal(capsys: pytest.CaptureFixture[str], folder: Path, arguments: list[str]) -> str:
-    """The sentence with which a wrong request is refused; checks that it is one, and that nothing was created."""
-    before = sorted(folder.rglob("*"))
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("pagnn-bench: ")
-    assert error.count("\n") == 1
-    assert error.endswith("\n")
-    assert sorted(folder.rglob("*")) == before
-    return error.removeprefix("pagnn-bench: ").strip()
-
-
-def one_of(group: str) -> str:
-    return f"choose one of {', '.join(choices(group))}."
-
+from tests.cli.common import RUN, one_of, refusal
 
 INDICES = "give a count of at least 1 or a list of indices such as [0,1,2]."
 RATE = "the missing rate is a number from 0 up to, but not including, 1."
@@ -389,30 +222,6 @@ def test_unknown_commands_and_groups(capsys, folder):
     sentence = refusal(capsys, folder, ["list", "methods"])
     assert sentence == f"list methods: choose one of {', '.join(GROUPS)}, or none for all."
     assert refusal(capsys, folder, ["list", "data", "method"]) == "list: unrecognized arguments: method."
-
-
-def test_exit_code_and_sentence_of_the_installed_command(folder):
-    command = [Path(sys.executable).with_name("pagnn-bench"), "run", "method=foo"]
-    answer = subprocess.run(command, capture_output=True, text=True)
-    assert (answer.returncode, answer.stdout) == (2, "")
-    assert answer.stderr == f"pagnn-bench: method=foo: {one_of('method')}\n"
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_output_onto_a_full_disk(folder):
-    command = [sys.executable, "-m", "pagnn_bench.cli", "list"]
-    with open("/dev/full", "w") as full:
-        answer = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
-    assert answer.returncode == 1
-    assert answer.stderr == "pagnn-bench: the output: No space left on device.\n"
-
-
-def test_a_reader_that_has_seen_enough(folder):
-    command = [sys.executable, "-m", "pagnn_bench.cli", "list"]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    process.stdout.close()
-    assert process.stderr.read() == ""
-    assert process.wait() == 1
 
 
 # -- A method of one's own, on its way -----------------------------------------------------------------------
