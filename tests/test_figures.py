@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from pagnn_bench.figures import draw_all
-from pagnn_bench.figures.canvas import INK, Tips, _with_tips, page_svgs, save_figure
+from pagnn_bench.figures.canvas import INK, Tips, _with_tips, entries_abreast, page_svgs, save_figure
 from pagnn_bench.figures.common import describe
 from pagnn_bench.store import Store
 from pagnn_bench.tables.results import load_results
@@ -125,3 +125,11 @@ def test_an_interval_over_seeds_says_so(tmp_path):
     save_trials(store, make_cell(), lambda mask, seed: 70.0 + seed, [0], range(3))
     result = load_results(store).all[0]
     assert "(seeds only)" in describe(result)
+
+
+def test_entries_of_a_legend_are_in_one_row_or_in_rows_of_the_same_length():
+    texts = ["MF", "VAE", "GAIN", "SAT", "GCNmf", "PaGNN-M", "PaGNN-N", "the paper's numbers"]
+    assert entries_abreast(texts, width=12.0) == 8
+    assert entries_abreast(texts, width=7.5) == 4
+    assert entries_abreast(["a name"] * 5, width=4.0) == 3  # four would fit, and the fifth stand alone
+    assert entries_abreast(texts, width=0.1) == 1

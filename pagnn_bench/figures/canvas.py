@@ -125,6 +125,15 @@ class Figure:
     left: float = 0.55
 
 
+def entries_abreast(texts: Sequence[str], width: float) -> int:
+    """How many entries of a legend stand in a row: all that fit into so many inches, and as many in every row."""
+    room = [HANDLE_INCHES + LETTER_INCHES * len(text) for text in texts]
+    if sum(room) <= width:
+        return len(texts)
+    fitting = max(1, int(width // max(room)))  # columns of several rows are as wide as their longest entry
+    return math.ceil(len(texts) / math.ceil(len(texts) / fitting))
+
+
 def save_figure(figure: Figure, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Write the figure, in all formats unless told otherwise."""
     columns = min(figure.columns, len(figure.panels))
@@ -134,8 +143,7 @@ def save_figure(figure: Figure, folder: Path, formats: Sequence[str] = FORMATS) 
     with matplotlib.rc_context(STYLE):
         sheet = Sheet()
         if figure.legend:
-            longest = max(len(text) for text, *_ in figure.legend)
-            beside = min(len(figure.legend), max(1, int(width // (HANDLE_INCHES + LETTER_INCHES * longest))))
+            beside = entries_abreast([text for text, *_ in figure.legend], width)
             below = 0.15 + 0.2 * math.ceil(len(figure.legend) / beside)
             handles = [_handle(*entry) for entry in figure.legend]
             sheet.legend(handles=handles, loc="lower center", ncols=beside)
