@@ -55,7 +55,9 @@ class _Composer:
         self.loader = GlobalHydra.instance().config_loader()
         self.parser = OverridesParser.create(self.loader)
         self.parse = cache(lambda word: self.parser.parse_overrides([word])[0])
+        # Hydra looks through all configuration files for every question, so each word is asked about once.
         self.is_choice = cache(self._is_choice)
+        self.check_choice = cache(self._check_choice)
         self.trees: dict[tuple[str, ...], Tree] = {}  # composed by Hydra, by choices
         self.base: tuple[str, ...] | None = None  # the choices of the first combination
 
@@ -67,7 +69,7 @@ class _Composer:
         swept = [word for word in words if self.parse(word).is_sweep_override()]
         fixed = tuple(word for word in words if word not in swept and self.is_choice(word))
         for word in fixed:
-            self._check_choice(word)
+            self.check_choice(word)
         config = compose(self.name, list(fixed), return_hydra_config=True)
         HydraConfig.instance().set_config(config)  # for ${hydra:...} in configurations of the user's own
         if multirun or config.hydra.mode == RunMode.MULTIRUN:
@@ -101,7 +103,7 @@ class _Composer:
 
     def _combination(self, words: list[str]) -> Tree:
         for word in words:
-            self._check_choice(word)
+            self.check_choice(word)
         choices = tuple(word for word in words if self.is_choice(word))
         values = [self.parse(word) for word in words if not self.is_choice(word)]
         return _resolved(self._put_together(choices), values)
