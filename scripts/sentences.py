@@ -228,12 +228,12 @@ def _(n: Numbers) -> bool:
 
 @says(REPRODUCTION, "55.5 on Cora (printed 55.6), 41.5 on Citeseer (39.9)")
 @says(REPRODUCTION, "it comes to 54.6 and 42.3, on type 2 to 60.2 and 45.3")
-@says(REPRODUCTION, "(printed 63.5 and 47.8; the shared setting 41.7 and 43.7)")
+@says(REPRODUCTION, "(printed 63.5 and 47.8; the shared setting 41.7 and 42.8)")
 def _(n: Numbers) -> bool:
     weak = n.mean("type1", "cora", "gcnmf", HIGH, WEAKEST), n.mean("type1", "citeseer", "gcnmf", HIGH, 0.005)
     tuned = (n.mean(*graph, "gcnmf", HIGH, "tuned") for graph in CITATION_GRAPHS)
     shared = (n.mean("type2", d, "gcnmf", HIGH) for d in CITATION)
-    return are((*weak, *tuned, *shared), "55.5", "41.5", "54.6", "42.3", "60.2", "45.3", "41.7", "43.7")
+    return are((*weak, *tuned, *shared), "55.5", "41.5", "54.6", "42.3", "60.2", "45.3", "41.7", "42.8")
 
 
 @says(REPRODUCTION, "The average lead over every rival comes from rates 0.7 and 0.9")
@@ -370,9 +370,10 @@ def _(n: Numbers) -> bool:
 # ---- both: what the size of a stack changes
 
 
-@says(README, "one trial in forty stops at another epoch (of GCNmf one in three)")
+@says(README, "one trial in twenty-five stops at another epoch (of GCNmf one in two)")
 @says(
-    REPRODUCTION, "one in forty stops at another epoch, and the largest difference of accuracy is 5.9 points"
+    REPRODUCTION,
+    "one in twenty-five stops at another epoch, and the largest difference of accuracy is 5.9 points",
 )
 def _(n: Numbers) -> bool:
     def moved(trials: list[Trial]) -> bool:
@@ -387,7 +388,7 @@ def _(n: Numbers) -> bool:
     mixtures = [pair for pair in twins if pair[0] == "gcnmf"]
     return (
         len(twins) > 400
-        and 1 / 45 < share(twins) < 1 / 35
-        and 1 / 4 < share(mixtures) < 2 / 5
+        and 1 / 30 < share(twins) < 1 / 22
+        and 2 / 5 < share(mixtures) < 3 / 5
         and are([widest], "5.9")
     )
