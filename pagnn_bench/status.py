@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -77,6 +78,7 @@ def read_status(results_dir: Path) -> Status:
         per_minute=_speed(
             (trial for each in trials.values() for trial in each.values()),
             since=min((run.started for run in alive or waiting), default=""),
+            at_once=bool(alive),
         ),
         jobs=[job for run in waiting for job in run.jobs],
     )
@@ -105,19 +107,24 @@ def _cell_status(
     )
 
 
-def _speed(trials: Iterable[Trial], since: str) -> float | None:
-    """Trials per minute over the last batches since then, by the times in their records."""
-    ended: dict[str, list[int]] = {}
+def _speed(trials: Iterable[Trial], since: str, at_once: bool) -> float | None:
+    """Trials per minute over the last batches since a command began, by the times in their records.
+
+    Batches that end at the first of these moments were trained before it, so they count only if it is known when they
+    were begun: with the command, unless what it wants has to wait for somebody (``at_once`` is False).
+    """
+    ended: Counter[str] = Counter()
     for trial in trials:
         when = trial.batch.provenance.get("time")
         if when and when >= since:
-            ended.setdefault(when, []).append(trial.seed)
+            ended[when] += 1
     recent = sorted(ended)[-RECENT:]
+    if at_once and recent and len(ended) < RECENT:
+        recent = [since, *(when for when in recent if when != since)]
     if len(recent) < 2:
         return None
     span = (datetime.fromisoformat(recent[-1]) - datetime.fromisoformat(recent[0])).total_seconds()
-    # The batches that ended at the first moment were trained before it.
-    return 60 * sum(len(ended[when]) for when in recent[1:]) / span if span > 0 else None
+    return 60 * sum(ended[when] for when in recent[1:]) / span if span > 0 else None
 
 
 def _row(item: CellStatus) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -28,6 +29,11 @@ def start(store: Store, *requests: Request) -> RunLog:
     return RunLog(store.results_dir, requests, make_plan(requests, store, SETTINGS))
 
 
+def later(seconds: float) -> dict[str, str]:
+    """Provenance of a batch that ends so many seconds from now."""
+    return {"time": (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="seconds")}
+
+
 def test_nothing_yet(store, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert status_command([]) == 0
@@ -41,9 +47,9 @@ def test_nothing_yet(store, tmp_path, monkeypatch, capsys):
 
 def test_a_running_command_on_its_way(store):
     with start(store, request(CELL), request(OTHER)) as log:
-        store.save(CELL, 0, [ok(0, 0.5), ok(1, 1.0), failed(2)], {}, {"time": "2100-01-01T00:00:00+00:00"})
+        store.save(CELL, 0, [ok(0, 0.5), ok(1, 1.0), failed(2)], {}, later(120))
         log.done(make_plan([request(CELL)], store, SETTINGS)[0])
-        store.save(CELL, 1, [ok(0), ok(1), ok(2)], {}, {"time": "2100-01-01T00:01:00+00:00"})
+        store.save(CELL, 1, [ok(0), ok(1), ok(2)], {}, later(121))
         # What was there before the command says nothing of its speed.
         store.save(THIRD, 0, [ok(0)], {}, {"time": "2020-01-01T00:00:00+00:00"})
         store.save_failure(OTHER, 0, [0, 1, 2], "MemoryError: too large", "trace", {})
@@ -54,7 +60,8 @@ def test_a_running_command_on_its_way(store):
             (1, 0, 0),
         ]
         assert status.commands == 1
-        assert status.per_minute == pytest.approx(3)
+        # Six trials since the command began; that the two batches ended together says nothing.
+        assert status.per_minute == pytest.approx(3, rel=0.05)
         text = render(status)
         assert "last failure: MemoryError: too large" in text
         assert "1 command running" in text
@@ -111,3 +118,11 @@ def test_finished_cells_of_a_large_folder_are_counted_only(store, monkeypatch):
 def test_an_error_of_several_lines_is_one_line(store):
     store.save_failure(CELL, 0, [0], "ValueError: first\n  second", "trace", {})
     assert "last failure: ValueError: first second" in render(read_status(store.results_dir))
+
+
+def test_the_speed_of_a_long_sweep_is_that_of_its_last_batches(store):
+    with start(store, request(CELL, masks=30, seeds=1)):
+        for mask in range(30):  # a minute each, then ten seconds each
+            ended = 60 * mask if mask < 10 else 600 + 10 * (mask - 10)
+            store.save(CELL, mask, [ok(0)], {}, later(ended + 100))
+        assert read_status(store.results_dir).per_minute == pytest.approx(6, rel=0.05)
