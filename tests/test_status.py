@@ -47,9 +47,9 @@ def test_nothing_yet(store, tmp_path, monkeypatch, capsys):
 
 def test_a_running_command_on_its_way(store):
     with start(store, request(CELL), request(OTHER)) as log:
-        store.save(CELL, 0, [ok(0, 0.5), ok(1, 1.0), failed(2)], {}, later(120))
+        store.save(CELL, 0, [ok(0, 0.5), ok(1, 1.0), failed(2)], {}, later(1200))
         log.done(make_plan([request(CELL)], store, SETTINGS)[0])
-        store.save(CELL, 1, [ok(0), ok(1), ok(2)], {}, later(121))
+        store.save(CELL, 1, [ok(0), ok(1), ok(2)], {}, later(1201))
         # What was there before the command says nothing of its speed.
         store.save(THIRD, 0, [ok(0)], {}, {"time": "2020-01-01T00:00:00+00:00"})
         store.save_failure(OTHER, 0, [0, 1, 2], "MemoryError: too large", "trace", {})
@@ -61,11 +61,11 @@ def test_a_running_command_on_its_way(store):
         ]
         assert status.commands == 1
         # Six trials since the command began; that the two batches ended together says nothing.
-        assert status.per_minute == pytest.approx(3, rel=0.05)
+        assert status.per_minute == pytest.approx(0.3, rel=0.05)
         text = render(status)
         assert "last failure: MemoryError: too large" in text
         assert "1 command running" in text
-        assert "3.0 trials per minute" in text
+        assert "0.3 trials per minute" in text
     text = render(read_status(store.results_dir))
     assert "no command is running" in text
 
