@@ -77,4 +77,5 @@ def _measured(store: Store) -> dict[Likeness, list[Cost]]:
 def _trial_seconds(costs: Sequence[Cost], stack: int) -> float:
     """Mean seconds of a trial in the stacks nearest to this size, by ratio."""
     ratios = [abs(math.log(cost.stack / stack)) for cost in costs]
-    return statistics.fmean(cost.trial for cost, ratio in zip(costs, ratios) if ratio == min(ratios))
+    nearest = min(ratios)
+    return statistics.fmean(cost.trial for cost, ratio in zip(costs, ratios) if ratio == nearest)
