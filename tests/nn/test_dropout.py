@@ -35,6 +35,16 @@ def test_bits_are_independent(rate):
     assert correlation.abs().max() < 5 / np.sqrt(4000)
 
 
+@pytest.mark.parametrize("rate", [0.5, 0.3])
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 1000])
+def test_factors_are_the_bits_in_order(rate, count):
+    """Entry k is bit k of the packed bits, the lowest of the first byte first."""
+    keep = DropoutStreams([3, 4], CPU).draw(count, rate)
+    bits = np.unpackbits(keep.packed.numpy().view(np.uint8), axis=1, count=count, bitorder="little")
+    np.testing.assert_array_equal(keep.factors().numpy(), bits * np.float32(keep.scale))
+    np.testing.assert_array_equal(keep.factors(1).numpy(), bits[1] * np.float32(keep.scale))
+
+
 def test_a_stream_does_not_depend_on_its_company():
     alone = DropoutStreams([5], CPU)
     among = DropoutStreams([4, 5, 6], CPU)
