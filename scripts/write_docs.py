@@ -5,7 +5,7 @@
 
 A part stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``; all else is written by hand. NAME is one of
 PARTS in measured_parts.py, or a JSON file of ``pagnn-bench bench``, relative to the page. What is written by hand
-about the results is checked (sentences.py), and named if it is not so.
+about the results is checked (sentences/), and named if it is not so.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def test_a_number_that_drifted_is_noticed_and_put_right(copy):
 
 
 def test_a_sentence_that_is_no_longer_so_is_named(copy):
-    page, sentences = copy / "README.md", copy / "scripts/sentences.py"
+    page, sentences = copy / "README.md", copy / "scripts/sentences/headline.py"
     for file in (page, sentences):
         text = file.read_text(encoding="utf-8")
         assert "74 and 75 %" in text

@@ -1,145 +1,28 @@
-"""What README.md and docs/reproduction.md say of the results in words written by hand, each with its check."""
+"""What docs/reproduction.md says of what may explain the differences."""
 
 from __future__ import annotations
 
 import statistics
 from itertools import product
 
-from prose import Numbers, Sentences, are, span, within
+from prose import Numbers, are, span, within
 
 from pagnn_bench.paper import DATASETS, METHODS, TABLES, paper_entries
-from pagnn_bench.store import Trial
-
-README, REPRODUCTION = "README.md", "docs/reproduction.md"
-PAGNN = ("pagnn_n", "pagnn_m")
-LOW, HIGH = (0.1, 0.3, 0.5), 0.9
-GRAPHS = tuple(product(TABLES.values(), DATASETS))  # (missing, data)
-CITATION = ("cora", "citeseer")
-CITATION_GRAPHS = tuple(product(TABLES.values(), CITATION))
-FILLINGS = (*(method for method in METHODS if method not in PAGNN), "zero")  # and GCNmf
-DECAYS = (0.0005, 0.005, 0.02, 0.08)  # the values of experiment=weight_decay
-WEAKEST, STRONGEST = DECAYS[0], DECAYS[-1]
-TUNED = tuple(product(CITATION_GRAPHS, ("mf", "zero", "fp", "gcnmf", *PAGNN), (0.5, HIGH)))
-LOSS = "paper[stopping=val_loss]"
-
-SENTENCES = Sentences()
-says = SENTENCES.says
-
-
-def _means(n: Numbers, missing: str, data: str, rate: float) -> dict[str, float]:
-    """Of the paper's methods."""
-    methods = [method for method in METHODS if (missing, method) != ("type2", "sat")]
-    return {method: n.mean(missing, data, method, rate) for method in methods}
-
-
-def _leads(n: Numbers, rival: str, under: str) -> list[float]:
-    """Of PaGNN-N at rate 0.9 on the citation graphs: Cora and Citeseer in turn."""
-    return [n.lead(*graph, "pagnn_n", rival, HIGH, under) for graph in CITATION_GRAPHS]
-
-
-# ---- README.md
-
-
-@says(README, "within two points of the paper's in nine cells of ten, and 3.3 at most")
-def _(n: Numbers) -> bool:
-    off = [n.off(*graph, m, r) for graph, m, r in product(GRAPHS, PAGNN, (*LOW, 0.7))]
-    return sum(abs(value) <= 2 for value in off) >= 0.9 * len(off) and within(off, 3.3)
-
-
-@says(README, "at 0.9 within four, but for PaGNN-M on Cora, type 1, which is 8 above")
-def _(n: Numbers) -> bool:
-    off = {(graph, m): n.off(*graph, m, HIGH) for graph, m in product(GRAPHS, PAGNN)}
-    return are([off.pop((("type1", "cora"), "pagnn_m"))], "8") and within(off.values(), 4)
-
-
-@says(README, "Up to rate 0.5 PaGNN and filling with means (MF) are within two points of each other")
-@says(REPRODUCTION, "Up to rate 0.5 PaGNN and MF are within two points of each other on all four graphs")
-def _(n: Numbers) -> bool:
-    return within((n.lead(*graph, m, "mf", r) for graph, m, r in product(GRAPHS, PAGNN, LOW)), 2)
-
-
-@says(README, "16 points over MF on Cora, type 1, with the setting that all methods share here")
-def _(n: Numbers) -> bool:
-    return are((n.lead("type1", "cora", m, "mf", HIGH) for m in PAGNN), "16", "16")
-
-
-@says(README, "none with a weak one")
-def _(n: Numbers) -> bool:
-    return within((n.lead("type1", "cora", m, "mf", HIGH, WEAKEST) for m in PAGNN), 1)
-
-
-@says(README, "3 to 8.5 on the citation graphs if every method is tuned")
-@says(REPRODUCTION, "PaGNN-N leads MF at rate 0.9 by 3.1 to 8.5 points")
-def _(n: Numbers) -> bool:
-    return span(_leads(n, "mf", "tuned"), "3.1", "8.5")
-
-
-@says(README, "PaGNN itself varies there by less than five points over a 160-fold range of it")
-def _(n: Numbers) -> bool:
-    lines = [
-        [n.mean("type1", d, m, HIGH, value) for value in DECAYS]
-        for d, m in product((*CITATION, "amaphoto"), PAGNN)
-    ]
-    return STRONGEST / WEAKEST == 160 and all(max(line) - min(line) < 5 for line in lines)
-
-
-@says(README, "are far ahead of all of the paper's at rate 0.9 on the citation graphs")
-def _(n: Numbers) -> bool:
-    best = {graph: max(_means(n, *graph, HIGH).values()) for graph in CITATION_GRAPHS}
-    return all(n.mean(*graph, m, HIGH) > best[graph] + 5 for graph, m in product(best, ("fp", "pcfi")))
-
-
-@says(README, "74 and 75 % against 57 % on Cora, type 1")
-def _(n: Numbers) -> bool:
-    return are((n.mean("type1", "cora", m, HIGH) for m in ("fp", "pcfi", *PAGNN)), "74", "75", "57", "57")
-
-
-# ---- docs/reproduction.md: every method with settings of its own
-
-
-@says(REPRODUCTION, "where the paper has 13 to 29, the shared setting 4 to 21")
-def _(n: Numbers) -> bool:
-    theirs, mf = ([paper_entries()[*g, m, HIGH].accuracy for g in CITATION_GRAPHS] for m in ("pagnn_n", "mf"))
-    printed = [ours - other for ours, other in zip(theirs, mf)]
-    return span(printed, "13", "29") and span(_leads(n, "mf", "paper"), "4", "21")
-
-
-@says(
+from sentences.common import (
+    CITATION,
+    CITATION_GRAPHS,
+    DECAYS,
+    FILLINGS,
+    HIGH,
+    LOSS,
+    LOW,
+    PAGNN,
     REPRODUCTION,
-    "the documented weight decay 2 (Cora) to 15 (Citeseer) and no weight decay at all less than 3",
+    STRONGEST,
+    WEAKEST,
+    means_at,
+    says,
 )
-def _(n: Numbers) -> bool:
-    documented = _leads(n, "mf", "documented")
-    cora, citeseer = documented[::2], documented[1::2]
-    return (
-        are((min(cora), max(citeseer)), "2", "15")
-        and span(documented, "2", "15")
-        and max(_leads(n, "mf", "literal")) < 3
-    )
-
-
-@says(REPRODUCTION, "it leads zero filling by 1.5 to 4.6")
-def _(n: Numbers) -> bool:
-    return span(_leads(n, "zero", "tuned"), "1.5", "4.6")
-
-
-@says(REPRODUCTION, "At rate 0.5 the three are within three points of each other")
-def _(n: Numbers) -> bool:
-    pairs = (("pagnn_n", "mf"), ("pagnn_n", "zero"), ("mf", "zero"))
-    return within((n.lead(*graph, *pair, 0.5, "tuned") for graph, pair in product(CITATION_GRAPHS, pairs)), 3)
-
-
-@says(REPRODUCTION, "FP has the highest mean everywhere")
-def _(n: Numbers) -> bool:
-    return all(n.mean(*g, "fp", r, "tuned") >= n.mean(*g, m, r, "tuned") for g, m, r in TUNED)
-
-
-@says(REPRODUCTION, "what it chose is behind the shared setting by up to 0.9 points")
-def _(n: Numbers) -> bool:
-    return are([min(n.change(*graph, m, r, "tuned") for graph, m, r in TUNED)], "-0.9")
-
-
-# ---- docs/reproduction.md: what may explain the differences
 
 
 @says(
@@ -270,7 +153,7 @@ def _(n: Numbers) -> bool:
 )
 @says(REPRODUCTION, "ahead of PaGNN-N by up to 4 points on Citeseer")
 def _(n: Numbers) -> bool:
-    cells = [_means(n, "type2", d, r) for d, r in product(CITATION, (*LOW, 0.7))]
+    cells = [means_at(n, "type2", d, r) for d, r in product(CITATION, (*LOW, 0.7))]
     best = [max(means, key=lambda method: means[method]) for means in cells]
     lead = max(n.lead("type2", "citeseer", "vae", "pagnn_n", r) for r in (*LOW, 0.7))
     return best.count("vae") >= 3 and are([lead], "4")
@@ -361,34 +244,7 @@ def _(n: Numbers) -> bool:
 )
 def _(n: Numbers) -> bool:
     def spread(data: str, rate: float) -> float:
-        means = _means(n, "type2", data, rate).values()
+        means = means_at(n, "type2", data, rate).values()
         return max(means) - min(means)
 
     return all(spread(*place) <= 5 for place in product(CITATION, LOW)) and spread("cora", HIGH) > 5
-
-
-# ---- both: what the size of a stack changes
-
-
-@says(README, "one trial in twenty-five stops at another epoch (of GCNmf one in two)")
-@says(
-    REPRODUCTION,
-    "one in twenty-five stops at another epoch, and the largest difference of accuracy is 5.9 points",
-)
-def _(n: Numbers) -> bool:
-    def moved(trials: list[Trial]) -> bool:
-        return len({(trial.record["epochs"], trial.record["best_epoch"]) for trial in trials}) > 1
-
-    def share(pairs: list[tuple[str, list[Trial]]]) -> float:
-        return statistics.fmean(moved(trials) for _, trials in pairs)
-
-    twins = n.twins()
-    accuracies = [[100 * trial.record["test_acc"] for trial in trials] for _, trials in twins]
-    widest = max(max(values) - min(values) for values in accuracies)
-    mixtures = [pair for pair in twins if pair[0] == "gcnmf"]
-    return (
-        len(twins) > 400
-        and 1 / 30 < share(twins) < 1 / 22
-        and 2 / 5 < share(mixtures) < 3 / 5
-        and are([widest], "5.9")
-    )
