@@ -228,7 +228,7 @@ class AggregatedLayer:
     def __call__(
         self, weight: Tensor, mixture: Mixture, streams: DropoutStreams | None, rate: float
     ) -> tuple[Tensor, Tensor, Tensor]:
-        mu, sigma2 = (p.transpose(1, 2)[..., None] for p in (mixture.mu, mixture.log_sigma2.exp()))
+        mu, sigma2 = (p.mT.contiguous()[..., None] for p in (mixture.mu, mixture.log_sigma2.exp()))
         wide = weight[:, :, None]  # [S, d, 1, h]
         observed = self.observed(weight, streams, rate)
         first, second = self.fill((mu * wide).flatten(2), (sigma2 * wide.square()).flatten(2), streams, rate)
