@@ -29,7 +29,7 @@ def keep_digits(keep: float) -> tuple[list[int], float]:
 
 
 @lru_cache(maxsize=16)
-def _bit_of(scale: float, device: torch.device) -> tuple[Tensor, Tensor]:
+def _shifts_and_scale(scale: float, device: torch.device) -> tuple[Tensor, Tensor]:
     """By how much each bit of a 32-bit word is moved to become its sign, and ``scale`` as the bits of a float32."""
     shifts = 31 - torch.arange(32, dtype=torch.int32)
     pattern = torch.tensor(scale, dtype=torch.float32).view(torch.int32)
@@ -78,10 +78,10 @@ class KeepBits:
     def factors(self, member: int | None = None) -> Tensor:
         """float32 [S, count], or [count] of one member."""
         packed = self.packed if member is None else self.packed[member]
-        shifts, pattern = _bit_of(self.scale, packed.device)
+        shifts, scale = _shifts_and_scale(self.scale, packed.device)
         # A bit moved to the sign and back fills its word: AND with the scale's own bits leaves the scale or 0.
         filled = (packed.view(torch.int32)[..., None] << shifts).bitwise_right_shift_(31)
-        return filled.bitwise_and_(pattern).view(torch.float32).flatten(-2)[..., : self.count]
+        return filled.bitwise_and_(scale).view(torch.float32).flatten(-2)[..., : self.count]
 
 
 def dropout(values: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:
