@@ -12,13 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.mixture import GaussianMixture
 
+from pagnn_bench.baselines.gcnmf_fill import make_fill
 from pagnn_bench.baselines.gcnmf_layers import (
     AggregatedLayer,
     FirstLayer,
     Mixture,
     ReferenceLayer,
     Responsibilities,
-    make_fill,
 )
 from pagnn_bench.baselines.gcnmf_network import GCNmfNetwork, MixturePart
 from pagnn_bench.errors import RequestError

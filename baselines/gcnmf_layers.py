@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,15 +17,10 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from pagnn_bench.missing import Observed
-from pagnn_bench.nn.dropout import DropoutStreams, KeepBits
+from pagnn_bench.baselines.gcnmf_fill import Fill
+from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.inputs import make_input, shared_product
 from pagnn_bench.nn.sparse import SparseOperator
-
-# Dropout masks per seed and epoch for the part of the input that is the same in every row (see RowFill). Validation
-# accuracy on Cora, type 1, rate 0.5, weight decay 0.005 (2 masks x 6 seeds, noise about +-0.4): 75.9, 76.0, 75.8 % with
-# 1, 16, 64 masks and 75.8 % with one for every row, which trains two to three times slower.
-POOL = 16
 
 
 class Mixture(NamedTuple):
@@ -42,115 +37,6 @@ class FirstLayer(Protocol):
     def __call__(
         self, weight: Tensor, mixture: Mixture, streams: DropoutStreams | None, rate: float
     ) -> tuple[Tensor, Tensor, Tensor]: ...
-
-
-class Fill(Protocol):
-    """The missing part of the aggregated input.
-
-    Called with μ_k ⊙ W₁ and σ²_k ⊙ (W₁ ⊙ W₁), both [S, d, K*h], it returns Â(1−M) and (Â⊙Â)(1−M) times them, both
-    [S, r, K*h].
-    """
-
-    def __call__(
-        self, mean: Tensor, variance: Tensor, streams: DropoutStreams | None, rate: float
-    ) -> tuple[Tensor, Tensor]: ...
-
-
-def make_fill(
-    operator: sp.csr_array, observed: Observed, rows: np.ndarray, device: torch.device
-) -> RowFill | CellFill:
-    """The cheaper form for this mask; ``operator`` is Â [n, n]."""
-    taken = sp.csr_array(operator[rows])
-    missing = (~(observed.dense() if observed.rows is None else observed.rows[:, None])).astype(np.float64)
-    first, second = (
-        torch.from_numpy((weights @ missing).astype(np.float32)).to(device)
-        for weights in (taken, taken.multiply(taken))
-    )
-    return (CellFill if observed.rows is None else RowFill)(first, second)
-
-
-class RowFill:
-    """Whole rows missing: all columns of Â(1−M) are the same, so both products are outer products.
-
-    A mask of its own for every entry would undo that. Instead POOL masks over the d attributes are drawn and dealt
-    out to the rows in turn: every entry is dropped with the right probability and independently of the others in its
-    row, so mean and variance of what reaches a hidden unit are those of entry-wise dropout; only every POOL-th row has
-    the same mask. With at most POOL rows it *is* entry-wise dropout.
-
-    Args:
-        share: Σ_j Â_ij over the missing neighbours j, [r, 1].
-        share2: the same of Â⊙Â.
-    """
-
-    def __init__(self, share: Tensor, share2: Tensor) -> None:
-        self.share, self.share2 = share, share2
-        self.masks = min(POOL, len(share))
-        self.dealt = torch.arange(len(share), device=share.device) % self.masks
-
-    def __call__(
-        self, mean: Tensor, variance: Tensor, streams: DropoutStreams | None, rate: float
-    ) -> tuple[Tensor, Tensor]:
-        if streams is None or rate == 0:
-            return self.share * mean.sum(1, keepdim=True), self.share2 * variance.sum(1, keepdim=True)
-        members, attributes, _ = mean.shape
-        keep = streams.draw(self.masks * attributes, rate).factors().view(members, self.masks, attributes)
-        first, second = torch.bmm(keep, mean), torch.bmm(keep.square(), variance)
-        first, second = (pooled.index_select(1, self.dealt) for pooled in (first, second))
-        return self.share * first, self.share2 * second
-
-
-class CellFill:
-    """Single entries missing: two dense products, with entry-wise dropout.
-
-    Args:
-        share: B = Â(1−M), [r, d].
-        share2: V = (Â⊙Â)(1−M), [r, d].
-    """
-
-    def __init__(self, share: Tensor, share2: Tensor) -> None:
-        self.share, self.share2 = share, share2
-
-    def __call__(
-        self, mean: Tensor, variance: Tensor, streams: DropoutStreams | None, rate: float
-    ) -> tuple[Tensor, Tensor]:
-        if streams is None or rate == 0:
-            return shared_product(self.share, mean), shared_product(self.share2, variance)
-        return _DroppedFill.apply(mean, variance, self, streams.draw(self.share.numel(), rate))
-
-
-class _DroppedFill(torch.autograd.Function):
-    """(D ⊙ B) A and (D ⊙ D ⊙ V) C with a mask D per seed; one masked copy at a time, made anew going backward.
-
-    D is 0 or c = 1/(1−p), so D ⊙ D ⊙ V = c (D ⊙ V), and c is taken to the narrow side of the product.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, mean: Tensor, variance: Tensor, fill: CellFill, keep: KeepBits
-    ) -> tuple[Tensor, Tensor]:
-        ctx.fill, ctx.keep = fill, keep
-        shape = (mean.shape[0], fill.share.shape[0], mean.shape[2])
-        first, second = mean.new_empty(shape), mean.new_empty(shape)
-        for member in range(shape[0]):
-            share, share2 = _DroppedFill.masked(fill, keep, member)
-            torch.mm(share, mean[member], out=first[member])
-            torch.mm(share2, variance[member], out=second[member])
-        return first, second.mul_(keep.scale)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        shape = (grads[0].shape[0], ctx.fill.share.shape[1], grads[0].shape[2])
-        first, second = grads[0].new_empty(shape), grads[0].new_empty(shape)
-        for member in range(shape[0]):
-            share, share2 = _DroppedFill.masked(ctx.fill, ctx.keep, member)
-            torch.mm(share.T, grads[0][member], out=first[member])
-            torch.mm(share2.T, grads[1][member], out=second[member])
-        return first, second.mul_(ctx.keep.scale), None, None
-
-    @staticmethod
-    def masked(fill: CellFill, keep: KeepBits, member: int) -> tuple[Tensor, Tensor]:
-        factors = keep.factors(member).view_as(fill.share)
-        return fill.share * factors, fill.share2 * factors
 
 
 class Responsibilities:
@@ -228,12 +114,10 @@ class AggregatedLayer:
     def __call__(
         self, weight: Tensor, mixture: Mixture, streams: DropoutStreams | None, rate: float
     ) -> tuple[Tensor, Tensor, Tensor]:
-        mu, sigma2 = (p.mT.contiguous()[..., None] for p in (mixture.mu, mixture.log_sigma2.exp()))
-        wide = weight[:, :, None]  # [S, d, 1, h]
-        observed = self.observed(weight, streams, rate)
-        first, second = self.fill((mu * wide).flatten(2), (sigma2 * wide.square()).flatten(2), streams, rate)
-        shape = (*observed.shape[:2], mu.shape[2], weight.shape[2])
-        return observed[:, :, None] + first.view(shape), second.view(shape), self.responsibilities(mixture)
+        observed, gamma = self.observed(weight, streams, rate), self.responsibilities(mixture)
+        sigma2 = mixture.log_sigma2.exp()
+        first, second = self.fill(weight, mixture.mu, sigma2, gamma, streams, rate)
+        return observed[:, :, None] + first, second, gamma
 
 
 class ReferenceLayer:

@@ -1,4 +1,4 @@
-"""GCNmf's layers: responsibilities against Bayes' rule, and the moments of its dropout."""
+"""GCNmf's responsibilities against Bayes' rule."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import scipy.sparse as sp
 import torch
 from scipy.stats import norm
 
-from pagnn_bench.baselines.gcnmf_layers import Mixture, Responsibilities, RowFill
-from pagnn_bench.nn.dropout import DropoutStreams
+from pagnn_bench.baselines.gcnmf_layers import Mixture, Responsibilities
 from tests.methods.gcnmf_cases import CPU
 
 
@@ -44,23 +43,3 @@ def test_responsibilities(pattern, floor):
     expected /= expected.sum(1, keepdims=True)
     np.testing.assert_allclose(gamma, expected, atol=1e-5)
     np.testing.assert_allclose(gamma[2], [0.5, 0.3, 0.2], rtol=1e-6)
-
-
-def test_dealt_masks_have_the_moments_of_entry_wise_dropout():
-    """Mean and variance of one hidden unit over many draws; the rows of different masks are independent."""
-    share = torch.tensor([[0.5], [1.0], [0.2]])
-    fill = RowFill(share, share**2)
-    product = torch.randn(1, 40, 2, generator=torch.Generator().manual_seed(0))  # μ ⊙ W₁
-    streams = DropoutStreams([5], CPU)
-    draws = [fill(product, product.square(), streams, 0.4) for _ in range(1500)]
-    mean, variance = (torch.stack(values)[:, 0] for values in zip(*draws))  # [1500, 3, 2]
-    keep = 1 / 0.6
-    torch.testing.assert_close(mean.mean(0), share * product[0].sum(0), atol=0.5, rtol=0)
-    torch.testing.assert_close(
-        mean.var(0), share**2 * (0.4 * keep) * product[0].square().sum(0), atol=0, rtol=0.1
-    )
-    # A dropped variable is D x: its variance is multiplied by D², whose mean is 1/(1−p), not 1.
-    torch.testing.assert_close(
-        variance.mean(0), share**2 * keep * product[0].square().sum(0), atol=0, rtol=0.05
-    )
-    assert abs(np.corrcoef(mean[:, 0, 0], mean[:, 1, 0])[0, 1]) < 0.08

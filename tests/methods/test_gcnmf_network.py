@@ -9,8 +9,9 @@ from scipy.stats import norm
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric.nn import GCNConv
 
-from pagnn_bench.baselines import gcnmf_layers
-from pagnn_bench.baselines.gcnmf_layers import RowFill
+from pagnn_bench.baselines import gcnmf_fill
+from pagnn_bench.baselines.gcnmf_fill import RowFill
+from pagnn_bench.baselines.gcnmf_layers import Mixture, ReferenceLayer
 from pagnn_bench.baselines.gcnmf_network import expected_relu
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.inputs import SparseInput
@@ -82,7 +83,7 @@ def laid_out(graph, network, seeds, rate):
     def draw(*shape):
         return streams.draw(int(np.prod(shape)), rate).factors().view(len(seeds), *shape).double()
 
-    if isinstance(layer, gcnmf_layers.ReferenceLayer):
+    if isinstance(layer, ReferenceLayer):
         inner = torch.ones(len(seeds), k, n, d, dtype=torch.double)
         for component in range(k):
             inner[:, component, columns] = draw(len(columns), d)
@@ -95,7 +96,7 @@ def laid_out(graph, network, seeds, rate):
         else:
             known[:, rows] = draw(len(rows), d)
         if isinstance(layer.fill, RowFill):
-            masks = min(gcnmf_layers.POOL, len(rows))
+            masks = min(gcnmf_fill.POOL, len(rows))
             filled[:, rows] = draw(masks, d)[:, np.arange(len(rows)) % masks]
         else:
             filled[:, rows] = draw(len(rows), d)
@@ -131,19 +132,13 @@ def test_evaluation_equals_big_tensors(pattern, rate, quirks):
             torch.testing.assert_close(logits[member], expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("quirks", [False, True])
-@pytest.mark.parametrize(("pattern", "rate"), [("rows", 0.5), ("rows", 0.9), ("cells", 0.5), ("biased", 0.7)])
-@pytest.mark.parametrize("dropout", [0.5, 0.3, 0.0])
-def test_training_equals_big_tensors(pattern, rate, quirks, dropout, monkeypatch):
+def assert_training_equals_big_tensors(graph, network, quirks, dropout):
     """Logits and the gradient of every parameter, under the documented rule of dropout."""
-    monkeypatch.setattr(gcnmf_layers, "POOL", 4)  # far fewer masks than rows
-    graph = incomplete(pattern, rate, nodes=60)
-    method = gcnmf(reference_quirks=quirks, dropout=dropout)
-    network = scattered(method.prepare(graph, CONTEXT).network([1, 2, 3], 1.414))
-    logits = network("train", DropoutStreams([7, 8, 9], CPU))
+    seeds = [7, 8, 9]
+    logits = network("train", DropoutStreams(seeds, CPU))
     pattern_of = torch.arange(logits[0].numel()).view_as(logits[0]).cos()
     (logits * pattern_of).sum().backward()
-    inner, outer = laid_out(graph, network, [7, 8, 9], dropout) if dropout else ([None] * 3, [1.0] * 3)
+    inner, outer = laid_out(graph, network, seeds, dropout) if dropout else ([None] * 3, [1.0] * 3)
     for member in range(3):
         plain = BigTensors(graph, network, member, quirks)
         expected = plain.logits(inner[member], outer[member])[graph.split.train]
@@ -152,6 +147,32 @@ def test_training_equals_big_tensors(pattern, rate, quirks, dropout, monkeypatch
         for name, parameter in network.named_parameters():
             gradient = parameter.grad[member].double()
             torch.testing.assert_close(gradient, plain.p[name].grad, atol=2e-4, rtol=1e-3, msg=name)
+
+
+@pytest.mark.parametrize("quirks", [False, True])
+@pytest.mark.parametrize(("pattern", "rate"), [("rows", 0.5), ("rows", 0.9), ("cells", 0.5), ("biased", 0.7)])
+@pytest.mark.parametrize("dropout", [0.5, 0.3, 0.0])
+def test_training_equals_big_tensors(pattern, rate, quirks, dropout, monkeypatch):
+    monkeypatch.setattr(gcnmf_fill, "POOL", 4)  # far fewer masks than rows
+    graph = incomplete(pattern, rate, nodes=60)
+    method = gcnmf(reference_quirks=quirks, dropout=dropout)
+    network = scattered(method.prepare(graph, CONTEXT).network([1, 2, 3], 1.414))
+    assert_training_equals_big_tensors(graph, network, quirks, dropout)
+
+
+@pytest.mark.parametrize("dropout", [0.5, 0.0])
+def test_responsibilities_of_zero_change_nothing(dropout):
+    """Components so narrow that most γ underflow, as on real graphs, and two of them alike, so that some do not."""
+    graph = incomplete("cells", 0.5, nodes=60, features=40)
+    network = scattered(gcnmf(dropout=dropout).prepare(graph, CONTEXT).network([1, 2, 3], 1.414))
+    with torch.no_grad():
+        network.log_sigma2.fill_(-5.5)
+        network.mu[:, 2] = network.mu[:, 1] + 1e-3
+    mixture = Mixture(network.log_pi, network.mu, network.log_sigma2)
+    gamma = network.parts["train"].train.responsibilities(mixture)
+    assert 0.3 < (gamma == 0).float().mean() < 0.5
+    assert ((gamma > 0.1) & (gamma < 0.9)).float().mean() > 0.2
+    assert_training_equals_big_tensors(graph, network, False, dropout)
 
 
 @pytest.mark.parametrize("quirks", [False, True])
