@@ -1,17 +1,21 @@
-"""Where the time of an epoch goes: the operations of a short training, by their share of the CPU time.
+"""Where the time of an epoch goes: the operations of a short training, by their share of the time.
 
-PAGNN_DATA=... python scripts/profile_epoch.py [METHOD ...]      # 20 seeds on Cora, type 1, rate 0.5
+PAGNN_DATA=... python scripts/profile_epoch.py                          # 20 seeds on Cora, type 1, rate 0.5
+PAGNN_DATA=... python scripts/profile_epoch.py method=gcnmf missing=type2 data=citeseer
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 
 import torch
+from hydra.errors import HydraException
 from torch.profiler import ProfilerActivity, profile
 
 from pagnn_bench.cell import Cell
 from pagnn_bench.combinations import compose_combinations
+from pagnn_bench.errors import RequestError
 from pagnn_bench.execute import Executor
 
 SHOWN = 8
@@ -32,9 +36,15 @@ NAMES = {
 }
 
 
-def main(methods: list[str]) -> int:
-    for method in methods or ["pagnn_n", "mf", "gcnmf"]:
-        [config] = compose_combinations([f"method={method}", f"protocol.max_epochs={EPOCHS}"])
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("words", nargs="*", metavar="KEY=VALUE", help="as for pagnn-bench run -m")
+    words = ["method=pagnn_n,mf,gcnmf", *parser.parse_args().words, f"protocol.max_epochs={EPOCHS}"]
+    try:
+        configs = compose_combinations(words, multirun=True)
+    except (RequestError, HydraException) as error:
+        parser.error(str(error).splitlines()[0])
+    for config in configs:
         cell, executor = Cell.from_config(config), Executor(torch.device("cpu"))
         executor.run(cell, 0, range(20))  # the preparation is not what is asked for
         with profile(activities=[ProfilerActivity.CPU]) as found:
@@ -51,4 +61,4 @@ def main(methods: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

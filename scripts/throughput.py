@@ -8,6 +8,7 @@ folders, and checks that all three recorded the same accuracies. Start-up counts
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,9 @@ RAY = [str(Path(sys.executable).with_name("ray"))]
 
 
 def main() -> int:
-    words = [*SWEEP, *sys.argv[1:]]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("words", nargs="*", metavar="KEY=VALUE", help="as for pagnn-bench run -m")
+    words = [*SWEEP, *parser.parse_args().words]
     head = [
         "--head",
         "--node-ip-address=127.0.0.1",

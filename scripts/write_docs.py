@@ -10,6 +10,7 @@ about the results is checked (sentences/), and named if it is not so.
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
 import sys
@@ -36,10 +37,10 @@ DOCUMENTS = ("README.md", "docs/protocol.md", "docs/reproduction.md", "docs/perf
 MARKED = re.compile(r"(<!-- measured: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def main(arguments: list[str]) -> int:
-    if arguments not in ([], ["--check"]):
-        print(__doc__, file=sys.stderr)
-        return 2
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args().check
     results = _collected()
     written = {name: partial(_document, results, ROOT / name) for name in DOCUMENTS}
     stale = []
@@ -48,14 +49,14 @@ def main(arguments: list[str]) -> int:
         new = write()
         if not path.exists() or path.read_text(encoding="utf-8") != new:
             stale.append(name)
-            if not arguments:
+            if not check:
                 path.write_text(new, encoding="utf-8")
     if stale:
-        print(f"{'stale, run scripts/write_docs.py' if arguments else 'written'}: {', '.join(stale)}")
+        print(f"{'stale, run scripts/write_docs.py' if check else 'written'}: {', '.join(stale)}")
     wrong = wrong_sentences(SENTENCES, results, ROOT)
     for line in wrong:
         print(f"to be written by hand: {line}")
-    return int(bool(arguments and (stale or wrong)))
+    return int(check and bool(stale or wrong))
 
 
 def _collected() -> Results:
@@ -88,4 +89,4 @@ def _written(results: Results, folder: Path, found: re.Match[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
