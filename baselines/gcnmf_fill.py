@@ -6,7 +6,7 @@ Notation as in :mod:`pagnn_bench.baselines.gcnmf_layers`: r rows, d attributes, 
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,25 +21,23 @@ from pagnn_bench.nn.dropout import DropoutStreams, KeepBits
 # 1, 16, 64 masks and 75.8 % with one for every row, which trains two to three times slower.
 POOL = 16
 
-
 Pair: TypeAlias = tuple[int, Tensor | None]  # a component and the rows that it is needed for, None for all
 
 
-class Fill(Protocol):
-    """The missing part of the aggregated input, multiplied with the weights of every component.
+class Components(NamedTuple):
+    """What the products are made of: W₁ [S, d, h], μ and σ² [S, K, d], and the responsibilities γ [S, r, K]."""
 
-    Called with W₁ [S, d, h], μ and σ² [S, K, d] and the responsibilities γ [S, r, K], it returns Â(1−M)(μ_k ⊙ W₁) and
-    (Â⊙Â)(1−M)(σ²_k ⊙ W₁ ⊙ W₁), both [S, r, K, h]. Where γ is 0 it may return 0 instead.
-    """
+    weight: Tensor
+    mu: Tensor
+    sigma2: Tensor
+    gamma: Tensor
+
+
+class Fill(Protocol):
+    """Â(1−M)(μ_k ⊙ W₁) and (Â⊙Â)(1−M)(σ²_k ⊙ W₁ ⊙ W₁), both [S, r, K, h]; it may be 0 instead where γ is 0."""
 
     def __call__(
-        self,
-        weight: Tensor,
-        mu: Tensor,
-        sigma2: Tensor,
-        gamma: Tensor,
-        streams: DropoutStreams | None,
-        rate: float,
+        self, components: Components, streams: DropoutStreams | None, rate: float
     ) -> tuple[Tensor, Tensor]: ...
 
 
@@ -75,17 +73,11 @@ class RowFill:
         self.dealt = torch.arange(len(share), device=share.device) % self.masks
 
     def __call__(
-        self,
-        weight: Tensor,
-        mu: Tensor,
-        sigma2: Tensor,
-        gamma: Tensor,
-        streams: DropoutStreams | None,
-        rate: float,
+        self, components: Components, streams: DropoutStreams | None, rate: float
     ) -> tuple[Tensor, Tensor]:
-        members, components, attributes = mu.shape
-        mu, sigma2 = (p.mT.contiguous()[..., None] for p in (mu, sigma2))
-        wide = weight[:, :, None]  # [S, d, 1, h]
+        members, count, attributes = components.mu.shape
+        mu, sigma2 = (p.mT.contiguous()[..., None] for p in (components.mu, components.sigma2))
+        wide = components.weight[:, :, None]  # [S, d, 1, h]
         mean, variance = (mu * wide).flatten(2), (sigma2 * wide.square()).flatten(2)  # [S, d, K*h]
         if streams is None or rate == 0:
             first, second = mean.sum(1, keepdim=True), variance.sum(1, keepdim=True)
@@ -93,7 +85,7 @@ class RowFill:
             keep = streams.draw(self.masks * attributes, rate).factors().view(members, -1, attributes)
             first, second = torch.bmm(keep, mean), torch.bmm(keep.square(), variance)
             first, second = (pooled.index_select(1, self.dealt) for pooled in (first, second))
-        shape = (components, weight.shape[2])
+        shape = (count, wide.shape[3])
         return (self.share * first).unflatten(2, shape), (self.share2 * second).unflatten(2, shape)
 
 
@@ -114,16 +106,11 @@ class CellFill:
         self._copies: tuple[Tensor, Tensor] | None = None
 
     def __call__(
-        self,
-        weight: Tensor,
-        mu: Tensor,
-        sigma2: Tensor,
-        gamma: Tensor,
-        streams: DropoutStreams | None,
-        rate: float,
+        self, components: Components, streams: DropoutStreams | None, rate: float
     ) -> tuple[Tensor, Tensor]:
         keep = None if streams is None or rate == 0 else streams.draw(self.share.numel(), rate)
-        return _CellProducts.apply(weight, mu, sigma2, self, pairs_that_count(gamma.detach() > 0), keep)
+        *factors, gamma = components
+        return _CellProducts.apply(*factors, self, pairs_that_count(gamma.detach() > 0), keep)
 
     def masked(self, keep: KeepBits | None, member: int) -> tuple[Tensor, Tensor]:
         """D ⊙ B and D ⊙ V, [r, d], with the dropout mask D of a seed; valid until the next call."""
@@ -199,8 +186,8 @@ class _CellProducts(torch.autograd.Function):
             for k, rows in ctx.pairs[s]:
                 share, share2 = _taken(matrices, rows)
                 place = (s, slice(None) if rows is None else rows, k)
-                mean = share.T @ grads[0][place]  # the gradients of μ_k ⊙ W and σ²_k ⊙ W ⊙ W, [d, h]
-                variance = (share2.T @ grads[1][place]).mul_(scale).mul_(own)
+                mean = share.T @ grads[0][place]  # the gradient of μ_k ⊙ W, [d, h]
+                variance = (share2.T @ grads[1][place]).mul_(scale).mul_(own)  # that of σ²_k ⊙ W ⊙ W, times W
                 to_mu[s, k] = (mean * own).sum(1)
                 to_sigma2[s, k] = (variance * own).sum(1)
                 to_weight[s].addcmul_(mean, mu[s, k, :, None]).addcmul_(

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from pagnn_bench.baselines.gcnmf_fill import Fill
+from pagnn_bench.baselines.gcnmf_fill import Components, Fill
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.inputs import make_input, shared_product
 from pagnn_bench.nn.sparse import SparseOperator
@@ -115,8 +115,8 @@ class AggregatedLayer:
         self, weight: Tensor, mixture: Mixture, streams: DropoutStreams | None, rate: float
     ) -> tuple[Tensor, Tensor, Tensor]:
         observed, gamma = self.observed(weight, streams, rate), self.responsibilities(mixture)
-        sigma2 = mixture.log_sigma2.exp()
-        first, second = self.fill(weight, mixture.mu, sigma2, gamma, streams, rate)
+        components = Components(weight, mixture.mu, mixture.log_sigma2.exp(), gamma)
+        first, second = self.fill(components, streams, rate)
         return observed[:, :, None] + first, second, gamma
 
 

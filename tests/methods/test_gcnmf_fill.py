@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from pagnn_bench.baselines.gcnmf_fill import CellFill, RowFill, pairs_that_count
+from pagnn_bench.baselines.gcnmf_fill import CellFill, Components, RowFill, pairs_that_count
 from pagnn_bench.nn.dropout import DropoutStreams
 
 CPU = torch.device("cpu")
@@ -17,7 +17,7 @@ def test_dealt_masks_have_the_moments_of_entry_wise_dropout():
     fill = RowFill(share, share**2)
     product = torch.randn(1, 40, 2, generator=torch.Generator().manual_seed(0))  # W₁, and μ ⊙ W₁ as well
     ones, gamma, streams = torch.ones(1, 1, 40), torch.ones(1, 3, 1), DropoutStreams([5], CPU)
-    draws = [fill(product, ones, ones, gamma, streams, 0.4) for _ in range(1500)]
+    draws = [fill(Components(product, ones, ones, gamma), streams, 0.4) for _ in range(1500)]
     mean, variance = (torch.stack(values)[:, 0, :, 0] for values in zip(*draws))  # [1500, 3, 2]
     keep = 1 / 0.6
     torch.testing.assert_close(mean.mean(0), share * product[0].sum(0), atol=0.5, rtol=0)
@@ -51,7 +51,7 @@ def test_products_of_pairs_that_do_not_count_are_left_out():
     share, weight = torch.rand(6, 5, generator=generator), torch.randn(2, 5, 3, generator=generator)
     mu, sigma2 = (torch.rand(2, 4, 5, generator=generator) for _ in range(2))
     gamma = torch.nn.functional.one_hot(torch.tensor([[0, 0, 0, 1, 1, 3], [2, 2, 2, 2, 2, 2]]), 4).float()
-    first, second = CellFill(share, share**2)(weight, mu, sigma2, gamma, None, 0.5)
+    first, second = CellFill(share, share**2)(Components(weight, mu, sigma2, gamma), None, 0.5)
     plain = torch.einsum("rf,skf,sfh->srkh", share, mu, weight)
     plain2 = torch.einsum("rf,skf,sfh->srkh", share**2, sigma2, weight**2)
     there = gamma > 0
