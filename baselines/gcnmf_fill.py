@@ -15,6 +15,7 @@ from torch import Tensor
 
 from pagnn_bench.missing import Observed
 from pagnn_bench.nn.dropout import DropoutStreams, KeepBits
+from pagnn_bench.nn.inputs import shared_product
 
 # Dropout masks per seed and epoch for the part of the input that is the same in every row (see RowFill). Validation
 # accuracy on Cora, type 1, rate 0.5, weight decay 0.005 (2 masks x 6 seeds, noise about +-0.4): 75.9, 76.0, 75.8 % with
@@ -167,6 +168,14 @@ class _CellProducts(torch.autograd.Function):
         first, second = (
             mu.new_zeros(members, len(fill.share), components, weight.shape[2]) for _ in range(2)
         )
+        if keep is None:
+            # All seeds share the matrices: the products with all rows are one product for the whole stack.
+            stack, most = torch.arange(members), torch.tensor([own[0][0] for own in pairs])
+            first[stack, :, most] = shared_product(fill.share, mu[stack, most, :, None] * weight)
+            second[stack, :, most] = shared_product(
+                fill.share2, sigma2[stack, most, :, None] * weight.square()
+            )
+            pairs = [own[1:] for own in pairs]
         for s in range(members):
             matrices, own = fill.masked(keep, s), weight[s]
             for k, rows in pairs[s]:
