@@ -111,12 +111,12 @@ def _(n: Numbers) -> bool:
 
 @says(REPRODUCTION, "55.5 on Cora (printed 55.6), 41.5 on Citeseer (39.9)")
 @says(REPRODUCTION, "it comes to 54.6 and 42.3, on type 2 to 60.2 and 45.3")
-@says(REPRODUCTION, "(printed 63.5 and 47.8; the shared setting 41.3 and 42.4)")
+@says(REPRODUCTION, "(printed 63.5 and 47.8; the shared setting 41.3 and 42.5)")
 def _(n: Numbers) -> bool:
     weak = n.mean("type1", "cora", "gcnmf", HIGH, WEAKEST), n.mean("type1", "citeseer", "gcnmf", HIGH, 0.005)
     tuned = (n.mean(*graph, "gcnmf", HIGH, "tuned") for graph in CITATION_GRAPHS)
     shared = (n.mean("type2", d, "gcnmf", HIGH) for d in CITATION)
-    return are((*weak, *tuned, *shared), "55.5", "41.5", "54.6", "42.3", "60.2", "45.3", "41.3", "42.4")
+    return are((*weak, *tuned, *shared), "55.5", "41.5", "54.6", "42.3", "60.2", "45.3", "41.3", "42.5")
 
 
 @says(REPRODUCTION, "The average lead over every rival comes from rates 0.7 and 0.9")
