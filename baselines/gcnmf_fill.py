@@ -138,8 +138,9 @@ def pairs_that_count(needed: Tensor) -> list[list[Pair]]:
     others = needed.mT.clone()  # [S, K, r]
     others[torch.arange(members, device=needed.device), most] = False
     # All that is read from the device, once for the whole stack.
-    rows = iter(others.nonzero()[:, 2].split(others.sum(2).flatten().tolist()))
-    found: list[list[Pair]] = [[(largest, None)] for largest in most.tolist()]
+    sizes, largest = others.sum(2).flatten().cpu().tolist(), most.cpu().tolist()
+    rows = iter(others.nonzero()[:, 2].split(sizes))
+    found: list[list[Pair]] = [[(k, None)] for k in largest]
     for pairs in found:
         pairs += [(k, own) for k, own in enumerate(islice(rows, components)) if len(own)]
     return found
