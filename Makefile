@@ -52,8 +52,9 @@ fill: setup  ## train everything that results/ lacks of Tables 2 and 3 and the c
 recompute: setup  ## train CELLS=10 random cells of results/ again, from scratch, and set the accuracies side by side
 	$(BIN)/python scripts/recompute.py --cells $(CELLS) --device $(DEVICE)
 
+# Files are given out, the cluster engines first, to as many processes as there are cores, four at the most.
 test: lint types  ## everything that is checked before a change is accepted
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 lint: setup  ## style and formatting, without changing anything
 	$(BIN)/ruff check

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ import torch
 from pagnn_bench.data.graph import Graph, Split
 from pagnn_bench.missing import IncompleteGraph, Observed
 
-torch.set_num_threads(1)  # tiny matrices: threads only cost
+# Tiny matrices: threads only cost, here and in the commands that tests start, and they wait for the tests beside them.
+torch.set_num_threads(1)
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def csr(rows: list[list[float]]) -> sp.csr_array:

@@ -29,7 +29,7 @@ def outputs(tmp_path_factory) -> list[str]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
     search = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": search, "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PATH": search}
     environment.pop("PYTHONPATH", None)
     printed = []
     for command in [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -26,8 +25,7 @@ SWEEP = (
 
 def pagnn_bench(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pagnn_bench.cli", *arguments]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300)
     if check and done.returncode:
         raise AssertionError(
             f"{' '.join(arguments)}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
