@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from pagnn_bench.cell import Cell, canonical_json
+from pagnn_bench.cores import set_threads
 from pagnn_bench.data import Graph, check_data, load_graph
 from pagnn_bench.errors import RequestError
 from pagnn_bench.methods import build_method
@@ -95,7 +96,7 @@ class Executor:
 
     Args:
         device: where to train.
-        threads: CPU threads, None for torch's choice.
+        threads: CPU threads, None for as many as there are cores to use.
         keep_curve: keep the training loss of every epoch.
         cache: folder for learned imputations, None to keep none.
         anew: learn again what is kept there.
@@ -109,10 +110,8 @@ class Executor:
         cache: Path | None = None,
         anew: bool = False,
     ) -> None:
-        if threads is not None:
-            torch.set_num_threads(threads)
         self.device, self.keep_curve, self.cache, self.anew = device, keep_curve, cache, anew
-        self.threads = torch.get_num_threads()
+        self.threads = set_threads(threads)
         self._work: _MaskWork | None = None
 
     def run(self, cell: Cell, mask: int, seeds: Sequence[int], watch: Watcher | None = None) -> BatchResult:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pagnn_bench.backends.work import Outcome, perform, spread_over_gpus
+from pagnn_bench.cores import usable_cores
 from pagnn_bench.plan import Batch, Settings
 from pagnn_bench.progress import Progress
 
@@ -79,7 +79,7 @@ class ProcessBackend:
 
 def threads_per_process(settings: Settings) -> int:
     """The cores divided among the processes: more threads than cores would only wait for each other."""
-    return settings.threads or max(1, len(os.sched_getaffinity(0)) // settings.n_jobs)
+    return settings.threads or max(1, usable_cores() // settings.n_jobs)
 
 
 def _perform(key: int, batch: Batch, settings: Settings) -> tuple[int, Outcome]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pagnn_bench.cell import Cell
+from pagnn_bench.cores import set_threads
 
 MEMORY_EPOCHS = 3  # the peak is reached in the first; buffers that stay are there in the second
 
@@ -74,15 +75,12 @@ def main() -> None:
 
 
 def _measure(task: Mapping[str, Any]) -> dict[str, Any]:
-    import torch
-
     from pagnn_bench.bench.contenders import make_ground, ours, prepare, reference
     from pagnn_bench.bench.measure import choose_epochs
     from pagnn_bench.bench.speed import OURS
     from pagnn_bench.execute import graph_of, pick_device
 
-    if task["threads"] is not None:
-        torch.set_num_threads(task["threads"])
+    set_threads(task["threads"])
     cell, cache = Cell(**task["cell"]), task.get("cache")
     graph_of(cell)
     base = peak_mb()

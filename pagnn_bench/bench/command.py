@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--repeats", type=_number("--repeats"), default=5, help="rounds, %(default)s")
     parser.add_argument(
-        "--threads", type=_number("--threads", MOST_THREADS), help="CPU threads (torch's choice)"
+        "--threads", type=_number("--threads", MOST_THREADS), help="CPU threads (as many as cores)"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
     parser.add_argument(

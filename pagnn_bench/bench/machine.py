@@ -7,6 +7,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from pagnn_bench.cores import usable_cores
 from pagnn_bench.provenance import collect_provenance
 from pagnn_bench.summary import count
 
@@ -50,13 +51,6 @@ def cpu_model() -> str:
         return platform.processor() or platform.machine()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
-
-
-def usable_cores() -> int:
-    """Cores that this process may run on: fewer than the machine has, where a batch system says so."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def memory_gb() -> float | None:

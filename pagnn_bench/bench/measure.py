@@ -41,7 +41,7 @@ class Settings:
         seeds: numbers of stacked seeds.
         epochs: of a contender in a round, at the most.
         repeats: rounds.
-        threads: CPU threads, None for torch's choice.
+        threads: CPU threads, None for as many as there are cores to use.
         device: where to train.
         memory: whether to measure peak memory, in a process for each contender.
         forms: which forms of the reference to measure.

@@ -11,10 +11,11 @@ from typing import Any
 from pagnn_bench.arguments import results_folder
 from pagnn_bench.bench.command import say
 from pagnn_bench.bench.document import Document, load_document, new_document, save_document
-from pagnn_bench.bench.machine import machine_facts, usable_cores
+from pagnn_bench.bench.machine import machine_facts
 from pagnn_bench.catalogue import choices
 from pagnn_bench.cell import Cell
 from pagnn_bench.combinations import compose_combinations
+from pagnn_bench.cores import set_threads, usable_cores
 from pagnn_bench.errors import RequestError
 
 
@@ -24,7 +25,7 @@ def speed(options: argparse.Namespace) -> tuple[Document, int]:
     from pagnn_bench.execute import pick_device
     from pagnn_bench.methods import build_method
 
-    device, threads = pick_device(options.device), _use_threads(options.threads)
+    device, threads = pick_device(options.device), set_threads(options.threads)
     methods = options.methods or list(choices("method"))
     words = (("method", methods), ("data", options.data), ("missing", options.missing))
     cells = _cells([f"{key}={','.join(names)}" for key, names in words] + [f"rate={options.rate}"])
@@ -67,7 +68,7 @@ def growth(options: argparse.Namespace) -> tuple[Document, int]:
     from pagnn_bench.bench.growth import AXES, measure_growth
     from pagnn_bench.execute import check_cell, pick_device
 
-    device, threads = pick_device(options.device), _use_threads(options.threads)
+    device, threads = pick_device(options.device), set_threads(options.threads)
     [method, *others] = options.methods or ["pagnn_n"]
     [missing, *types] = options.missing
     if others or types:
@@ -126,15 +127,6 @@ def plan(options: argparse.Namespace) -> tuple[Document, int]:
 
 def _cells(words: Sequence[str]) -> list[Cell]:
     return [Cell.from_config(config) for config in compose_combinations(words, multirun=True)]
-
-
-def _use_threads(threads: int | None) -> int:
-    """Set torch's threads; how many there are then."""
-    import torch
-
-    if threads is not None:
-        torch.set_num_threads(threads)
-    return torch.get_num_threads()
 
 
 def _keep(document: dict[str, Any], output: str | None) -> None:

@@ -8,6 +8,7 @@ import signal
 
 from pagnn_bench.backends import local
 from pagnn_bench.backends.work import Outcome, spread_over_gpus
+from pagnn_bench.cores import usable_cores
 from pagnn_bench.plan import Batch
 from tests.backends.common import SWEEP, accuracies, pagnn_bench
 from tests.store.common import CELL, OTHER
@@ -64,7 +65,7 @@ def test_a_single_batch_does_not_take_this_process_with_it(tmp_path, monkeypatch
 
 
 def test_cores_are_divided():
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     for processes, threads in ((1, cores), (cores, 1), (2 * cores, 1)):
         assert local.threads_per_process(dataclasses.replace(SETTINGS, n_jobs=processes)) == threads
     assert local.threads_per_process(dataclasses.replace(SETTINGS, threads=3, n_jobs=2)) == 3

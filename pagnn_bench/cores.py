@@ -1,0 +1,23 @@
+"""How many cores there are to train on, and how many threads that makes."""
+
+from __future__ import annotations
+
+
+def usable_cores() -> int:
+    """Cores that this process may use: fewer than the machine has, where a batch system or a container says so."""
+    import joblib  # slow to import, and only who trains asks
+
+    return joblib.cpu_count()
+
+
+def set_threads(threads: int | None) -> int:
+    """Set the number of torch's CPU threads and tell it.
+
+    Args:
+        threads: None for torch's own choice (OMP_NUM_THREADS, or the cores of the whole machine), but no more than
+            there are cores to use: threads beyond the share of a container hinder each other.
+    """
+    import torch
+
+    torch.set_num_threads(threads or min(torch.get_num_threads(), usable_cores()))
+    return torch.get_num_threads()
