@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -31,7 +32,9 @@ def address(tmp_path_factory) -> Iterator[str]:
     ]
     ports = [f"--port={port}", "--min-worker-port=26400", "--max-worker-port=26500"]
     command = [SCRIPT, "start", "--head", "--node-ip-address=127.0.0.1", *ports, *options]
-    started = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    # Ray lets all other work go before its own, and the tests beside this one would leave it nothing.
+    environment = {**os.environ, "RAY_worker_niceness": "0"}
+    started = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     if started.returncode:
         pytest.skip(f"a Ray head cannot be started here: {started.stderr.strip()[-200:]}")
     yield f"127.0.0.1:{port}"
