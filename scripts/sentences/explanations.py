@@ -160,14 +160,14 @@ def _(n: Numbers) -> bool:
 
 
 @says(
-    REPRODUCTION, "within 2.5 points of the paper up to rate 0.5, and at 0.9 on Citeseer (32.5, printed 34.3)"
+    REPRODUCTION, "within 2.5 points of the paper up to rate 0.5, and at 0.9 on Citeseer (32.7, printed 34.3)"
 )
 @says(REPRODUCTION, "behind it there by 18 points on Cora, 7 on AmaPhoto and 20 on AmaComp")
 def _(n: Numbers) -> bool:
     low = [n.off("type1", d, "sat", r) for d, r in product(DATASETS, LOW)]
     high = [n.off("type1", d, "sat", HIGH) for d in ("cora", "amaphoto", "amacomp")]
     return within(low, 2.5) and are(
-        [n.mean("type1", "citeseer", "sat", HIGH), *high], "32.5", "-18", "-7", "-20"
+        [n.mean("type1", "citeseer", "sat", HIGH), *high], "32.7", "-18", "-7", "-20"
     )
 
 
