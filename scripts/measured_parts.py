@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pagnn_bench.claims import check_claims
 from pagnn_bench.paper import DATASETS, METHODS, RATES, TABLES
 from pagnn_bench.report.content import verdict_sentences
-from pagnn_bench.summary import count, duration
+from pagnn_bench.summary import Summary, count, duration
 from pagnn_bench.tables.accuracy import accuracy_table
 from pagnn_bench.tables.render import to_markdown
 from pagnn_bench.tables.results import (
@@ -243,12 +243,17 @@ def not_run(results: Results) -> str:
             }
             texts = [_some(method, rates) for method, rates in empty.items() if rates]
             lines.append([LABELS[missing], label, ", ".join(texts) or "none"])
-    counts = sorted((f"{s.masks} x {round(s.trials / s.masks, 1):g}" for s in have.values()), key=str)
+    counts = sorted(map(_size, have.values()))
     sizes = ", ".join(f"{size} ({counts.count(size)})" for size in dict.fromkeys(counts))
     return (
         _table(["", "dataset", "empty cells"], lines)
         + f"\n\nMasks x seeds behind the cells that were run (number of cells): {sizes}."
     )
+
+
+def _size(summary: Summary) -> str:
+    """Masks x seeds, these on average."""
+    return f"{summary.masks} x {round(summary.trials / summary.masks, 1):g}"
 
 
 def _some(method: str, rates: list[float]) -> str:
@@ -273,18 +278,22 @@ def headline(results: Results) -> str:
         if r.mean is not None
     }
     rows = []
+    sizes: dict[str, set[str]] = {}
     for data in DATASETS:
         for method in ("mf", "pagnn_m", "pagnn_n"):
             line = [found.get(("type1", data, method, rate)) for rate in RATES]
             if any(line):
                 rows.append([DATASETS[data], METHODS[method], *map(_ours_and_theirs, line)])
+                sizes.setdefault(DATASETS[data], set()).update(_size(r.summary) for r in line if r)
     trials = [trial for result in found.values() for trial in result.trials]
     batches = {trial.batch.path: trial.batch for trial in trials}
     seconds = sum(batch.facts.get("total_seconds", 0.0) for batch in batches.values())
     head = ["type 1", "method", *(f"{rate:g}" for rate in RATES)]
     return (
         _table(head, rows)
-        + f"\n\nBehind the two tables stand {count(len(found), 'cell')} with {count(len(trials), 'trial')}, "
+        + "\n\nMasks x seeds behind each of these numbers: "
+        + ", ".join(f"{data} {' or '.join(sorted(some))}" for data, some in sizes.items())
+        + f".\nBehind the two tables stand {count(len(found), 'cell')} with {count(len(trials), 'trial')}, "
         + f"{duration(seconds)} in processes of one thread, on a machine with two cores."
     )
 
