@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,6 +53,8 @@ class GCNmf(Method):
         per_seed: fit the mixture anew for every seed instead of once per mask.
         reference_quirks: train as the public code does.
     """
+
+    stackable_dropout: ClassVar[bool] = True
 
     def __init__(
         self, hidden: int, dropout: float, components: int, per_seed: bool, reference_quirks: bool

@@ -184,15 +184,17 @@ class _CellProducts(torch.autograd.Function):
                 place = (s, slice(None) if rows is None else rows, k)
                 first[place] = share @ (mu[s, k, :, None] * own)
                 second[place] = share2 @ (sigma2[s, k, :, None] * own.square())
-        return first, second if keep is None else second.mul_(keep.scale)
+        if keep is not None:
+            second.mul_(second.new_tensor(keep.scales)[:, None, None, None])
+        return first, second
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         weight, mu, sigma2 = ctx.saved_tensors
         to_weight, to_mu, to_sigma2 = (torch.zeros_like(p) for p in (weight, mu, sigma2))
-        scale = 1.0 if ctx.keep is None else ctx.keep.scale
         for s, own in enumerate(weight):
             matrices = ctx.fill.masked(ctx.keep, s)
+            scale = 1.0 if ctx.keep is None else ctx.keep.scales[s]
             for k, rows in ctx.pairs[s]:
                 share, share2 = _taken(matrices, rows)
                 place = (s, slice(None) if rows is None else rows, k)

@@ -43,7 +43,7 @@ class SAT(LearnedImputation):
         L_gen  = λr BCEw(dec_x(z_x), X_T)      + λr BCE(q(z_a) q(z_a)ᵀ, Â ≠ 0)
                + λc BCEw(dec_x(z_a[T]), X_T)   + λc BCE(q(z_x) q(z_x)ᵀ, Â[T, T] ≠ 0)
                + λg [BCE(D(z_x), 1) + BCE(D(z_a[T]), 1)]
-        L_disc = λg [2 BCE(D(noise), 1) + BCE(D(z_x), 0) + BCE(D(z_a[T]), 0)],    noise ~ N(0, I)
+        L_disc = λg/2 [2 BCE(D(noise), 1) + BCE(D(z_x), 0) + BCE(D(z_a[T]), 0)],  noise ~ N(0, I)
 
     All are means: BCEw over t x d, where ones weigh w = #zeros / #ones of X_T; links over the non-zeros of Â and
     as many other pairs, drawn once. Nodes without attributes become sigmoid(dec_x(z_a)). Part of the observed nodes
@@ -192,7 +192,7 @@ class Training:
             noise = torch.empty_like(z_x).normal_(generator=self.noise)
         fakes = self._judge(z_x, real=False) + self._judge(z_t, real=False)
         self.discriminator_adam.zero_grad(set_to_none=True)
-        (self.settings.lambda_g * (2 * self._judge(noise, real=True) + fakes)).backward()
+        (self.settings.lambda_g / 2 * (2 * self._judge(noise, real=True) + fakes)).backward()
         self.discriminator_adam.step()
 
     def _encode(self) -> tuple[Tensor, Tensor, Tensor]:

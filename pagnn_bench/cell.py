@@ -19,9 +19,15 @@ from typing import Any
 from pagnn_bench.errors import RequestError
 
 # Keys that say where things lie or how they are shown; they change no number and so are no part of an identity.
-# `recommended` flows into method.* and protocol.* by interpolation and is counted there.
-NOT_IDENTITY = frozenset({"description", "label", "root", "path", "recommended", "paper"})
+# `recommended` and `published` flow into method.* and protocol.* by interpolation and are counted there.
+NOT_IDENTITY = frozenset({"description", "label", "root", "path", "recommended", "published", "paper"})
 
+# Keys that were added after results had been recorded, with the value that stands for what was done before: a cell that
+# has this value is the cell that it was without the key.
+LATER_KEYS: dict[str, dict[str, Any]] = {
+    "method": {"layers": 2},
+    "protocol": {"decay": "all", "tuning": None},
+}
 
 MOST = 100_000  # masks or seeds of one command: a slip of the finger should not fill the memory
 
@@ -72,8 +78,14 @@ def parse_rate(value: Any) -> float:
     raise RequestError(f"rate={value}: the missing rate is a number from 0 up to, but not including, 1.")
 
 
-def _identity_part(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in config.items() if key not in NOT_IDENTITY}
+def identity_part(group: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a group that tell one cell from another."""
+    later = LATER_KEYS.get(group, {})
+    return {
+        key: value
+        for key, value in config.items()
+        if key not in NOT_IDENTITY and not (key in later and value == later[key])
+    }
 
 
 @dataclass(frozen=True)
@@ -124,13 +136,8 @@ class Cell:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Everything that can change a number, and nothing else."""
-        return {
-            "method": _identity_part(self.method),
-            "data": _identity_part(self.data),
-            "missing": _identity_part(self.missing),
-            "protocol": _identity_part(self.protocol),
-            "rate": self.rate,
-        }
+        groups = ("method", "data", "missing", "protocol")
+        return {**{group: identity_part(group, getattr(self, group)) for group in groups}, "rate": self.rate}
 
     @cached_property
     def hash(self) -> str:

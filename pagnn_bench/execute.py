@@ -91,6 +91,29 @@ class _MaskWork:
     seconds: float
 
 
+def stack_key(cell: Cell) -> str | None:
+    """Cells with the same key can train as one stack on a mask; None if a cell must be by itself.
+
+    They differ in learning rate, weight decay and dropout only, which every member of a stack may have of its own.
+    """
+    method = build_method(cell.method)
+    if method.per_seed or not _has_stackable_dropout(cell):
+        return None
+    identity = cell.identity
+    dropped = cell.method["dropout"] > 0  # without dropout a network draws nothing at all
+    apart = {"method": ("dropout",), "protocol": ("lr", "weight_decay")}
+    shared = {
+        group: {key: value for key, value in identity[group].items() if key not in own}
+        for group, own in apart.items()
+    }
+    return canonical_json({**identity, **shared, "dropped": dropped})
+
+
+def _has_stackable_dropout(cell: Cell) -> bool:
+    """Whether the streams of a stack can stand for the cell's key ``dropout``."""
+    return build_method(cell.method).stackable_dropout and "dropout" in cell.method
+
+
 class Executor:
     """Trains batches on one device; batches that follow each other on the same mask share their preparation.
 
@@ -116,10 +139,30 @@ class Executor:
 
     def run(self, cell: Cell, mask: int, seeds: Sequence[int], watch: Watcher | None = None) -> BatchResult:
         """Train the trials (cell, mask, seed) of all given seeds, as one stack where they share a preparation."""
+        return self.run_together([cell], mask, [seeds], watch)[0]
+
+    def run_together(
+        self, cells: Sequence[Cell], mask: int, seeds: Sequence[Sequence[int]], watch: Watcher | None = None
+    ) -> list[BatchResult]:
+        """Train the trials (cell, mask, seed) of cells with the same :func:`stack_key`, as one stack where they can.
+
+        Args:
+            cells: one, or several that share their key.
+            mask: the mask that all of them train on.
+            seeds: for every cell the seeds wanted of it.
+            watch: who looks on.
+
+        Returns:
+            One result per cell.
+        """
         start, watch = time.perf_counter(), watch or Watcher()
-        stacks = [[seed] for seed in seeds] if build_method(cell.method).per_seed else [list(seeds)]
-        results = [self._run_stack(cell, mask, stack, watch) for stack in stacks]
-        records = [record for result, _ in results for record in result.records]
+        if build_method(cells[0].method).per_seed:
+            stacks = [[(cell, seed)] for cell, own in zip(cells, seeds) for seed in own]
+        else:
+            stacks = [[(cell, seed) for cell, own in zip(cells, seeds) for seed in own]]
+        results = [self._run_stack(stack, mask, watch) for stack in stacks]
+        records = iter([record for result, _ in results for record in result.records])
+        by_cell = [[{"seed": seed, **next(records)} for seed in own] for own in seeds]
         facts = {
             "stack": len(stacks[0]),
             **results[-1][1].facts,
@@ -129,32 +172,37 @@ class Executor:
             "total_seconds": time.perf_counter() - start,
             "seed_epochs": sum(result.seed_epochs for result, _ in results),
         }
-        records = [{"seed": seed, **record} for seed, record in zip(seeds, records)]
-        return BatchResult(records, facts, graph_of(cell).checksum)
+        checksum = graph_of(cells[0]).checksum
+        return [BatchResult(own, _share_of(facts, own), checksum) for own in by_cell]
 
     def _run_stack(
-        self, cell: Cell, mask: int, seeds: Sequence[int], watch: Watcher
+        self, members: Sequence[tuple[Cell, int]], mask: int, watch: Watcher
     ) -> tuple[TrainingResult, _MaskWork]:
-        protocol = Protocol.from_config(cell.protocol)
-        work = self._prepare(cell, mask, seeds, protocol, watch)
-        weights = [cell.trial_seed("weights", mask, seed) for seed in seeds]
-        dropout = [cell.trial_seed("dropout", mask, seed) for seed in seeds]
-        network = work.prepared.network(weights, protocol.init_gain)
-        trained = train(network, work.graph, protocol, dropout, self.device, self.keep_curve, watch.epoch)
-        return trained, work
+        protocols = [Protocol.from_config(cell.protocol) for cell, _ in members]
+        cell, seed = members[0]
+        work = self._prepare(cell, mask, seed, protocols[0], watch)
+        weights, dropout = (
+            [cell.trial_seed(purpose, mask, seed) for cell, seed in members]
+            for purpose in ("weights", "dropout")
+        )
+        network = work.prepared.network(weights, protocols[0].init_gain)
+        # The network may have been prepared for another cell of the same key.
+        rates = [cell.method["dropout"] for cell, _ in members] if _has_stackable_dropout(cell) else None
+        options = {"keep_curve": self.keep_curve, "on_epoch": watch.epoch, "dropout_rates": rates}
+        return train(network, work.graph, protocols, dropout, self.device, **options), work
 
     def _prepare(
-        self, cell: Cell, mask: int, seeds: Sequence[int], protocol: Protocol, watch: Watcher
+        self, cell: Cell, mask: int, seed: int, protocol: Protocol, watch: Watcher
     ) -> _MaskWork:
         method = build_method(cell.method)
-        key = (cell.hash, mask, seeds[0] if method.per_seed else None)
+        key = (stack_key(cell) or cell.hash, mask, seed if method.per_seed else None)
         if self._work is None or self._work.key != key:
             graph = graph_of(cell)
             shape = (graph.num_nodes, graph.num_features)
             observed = draw_observed(cell.missing, cell.rate, shape, cell.mask_seed(mask))
             incomplete = hide(graph, observed, protocol.feature_norm, oracle=method.oracle)
-            seed = cell.trial_seed("method", mask, seeds[0]) if method.per_seed else cell.method_seed(mask)
-            context = Context(seed, self.device, watch.report, self.cache, self.anew)
+            own = cell.trial_seed("method", mask, seed) if method.per_seed else cell.method_seed(mask)
+            context = Context(own, self.device, watch.report, self.cache, self.anew)
             start = time.perf_counter()
             prepared = method.prepare(incomplete.for_method(), context)
             # A cached imputation took its time when it was made, and that time is part of the method's time.
@@ -164,3 +212,13 @@ class Executor:
                 facts |= imputation_error(prepared.filled, graph.features, observed)
             self._work = _MaskWork(key, incomplete, prepared, facts, seconds)
         return self._work
+
+
+def _share_of(facts: dict[str, Any], records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The facts of one cell's part of a stack: times are shared out by the epochs that its members trained."""
+    epochs = sum(record["epochs"] for record in records)
+    if epochs == facts["seed_epochs"]:
+        return facts
+    share = epochs / facts["seed_epochs"]
+    times = {key: value * share for key, value in facts.items() if key.endswith("_seconds")}
+    return {**facts, **times, "seed_epochs": epochs}

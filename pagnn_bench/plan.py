@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from pagnn_bench.cell import Cell, parse_indices
 from pagnn_bench.errors import RequestError
@@ -117,6 +117,31 @@ class Batch:
     mask: int
     seeds: list[int]
     generation: int
+
+
+Job: TypeAlias = "tuple[Batch, ...]"  # batches on one mask that train as one stack
+
+
+def make_jobs(plan: Sequence[Batch], size: int, key: Callable[[Cell], str | None]) -> list[Job]:
+    """The batches of a plan in stacks of about ``size`` trials, in the order of their first batches.
+
+    Args:
+        plan: batches in the order to run them.
+        size: a batch joins a stack that it does not make larger than this.
+        key: cells with the same key can share a stack; None cannot.
+    """
+    jobs: list[list[Batch]] = []
+    open_jobs: dict[tuple[str, int, int], list[Batch]] = {}
+    keys = {batch.cell.hash: key(batch.cell) for batch in plan}
+    for batch in plan:
+        shared = keys[batch.cell.hash]
+        place = (shared or "", batch.mask, batch.generation)
+        job = open_jobs.get(place) if shared is not None else None
+        if job is None or sum(len(each.seeds) for each in [*job, batch]) > size:
+            job = open_jobs[place] = []
+            jobs.append(job)
+        job.append(batch)
+    return [tuple(job) for job in jobs]
 
 
 def make_plan(requests: Sequence[Request], store: Store, settings: Settings) -> list[Batch]:

@@ -16,7 +16,7 @@ from pagnn_bench.backends import open_backend
 from pagnn_bench.backends.options import check_options
 from pagnn_bench.cell import Cell
 from pagnn_bench.estimate import estimate_seconds
-from pagnn_bench.plan import Batch, Request, Settings, collect_requests, make_plan
+from pagnn_bench.plan import Batch, Request, Settings, collect_requests, make_jobs, make_plan
 from pagnn_bench.progress import Progress
 from pagnn_bench.runs import RunLog
 from pagnn_bench.sealed import StoreError
@@ -24,7 +24,7 @@ from pagnn_bench.store import Store
 from pagnn_bench.summary import count, describe, duration, one_line
 from pagnn_bench.tables.variants import set_apart
 from pagnn_bench.tensorboard import ScalarLog
-from pagnn_bench.tuning import all_tries, choose, is_searched, is_tuned
+from pagnn_bench.tuning import choose, is_tuned, pending_tries
 
 STOPPED = 130  # exit code after Ctrl-C or SIGTERM
 
@@ -42,18 +42,40 @@ def run(configs: Sequence[dict[str, Any]]) -> int:
     check_options(settings.backend)
     collect_requests(configs)  # refuses a wrong configuration before a search is trained for it
     store = Store(settings.results_dir)
-    if search := all_tries(configs):
-        print("Search on validation data:", end=" ")
-        code = _run(search, store, settings, summary=False)
+    if tuned := [config for config in configs if is_tuned(config)]:
+        code, broken = _search(tuned, store, settings)
         if settings.dry_run or settings.backend["name"] == "slurm" or code == STOPPED:
             return code
-        # A setting that diverges is a bad one and has its records; a search that broke off has none to choose by.
-        ready = [config for config in configs if not is_tuned(config) or is_searched(config, store)]
-        chosen = [choose(config, store) if is_tuned(config) else config for config in ready]
-        if len(ready) < len(configs):
-            return max(1, _run(chosen, store, settings)) if chosen else 1
-        configs = chosen
+        ready = [config for config in configs if config not in broken]
+        configs = [choose(config, store) if is_tuned(config) else config for config in ready]
+        if broken:
+            return max(1, _run(configs, store, settings)) if configs else 1
     return _run(configs, store, settings)
+
+
+def _search(
+    tuned: Sequence[dict[str, Any]], store: Store, settings: Settings
+) -> tuple[int, list[dict[str, Any]]]:
+    """Train the tries of all searches, rung by rung.
+
+    Returns:
+        (exit code, the configurations whose search broke off). A setting that diverges is a bad one and has its records; a
+        search that broke off has none to choose by.
+    """
+    code, broken = 0, []
+    pending = [(config, tries) for config in tuned if (tries := pending_tries(config, store))]
+    if not pending:
+        print("Search on validation data: all done already.")
+    while pending:
+        print("Search on validation data:", end=" ")
+        search = [tried for _, tries in pending for tried in tries]
+        code = max(code, _run(search, store, settings, summary=False))
+        if settings.dry_run or settings.backend["name"] == "slurm" or code == STOPPED:
+            break
+        after = [(config, tries, pending_tries(config, store)) for config, tries in pending]
+        broken += [config for config, tries, left in after if left == tries]
+        pending = [(config, left) for config, tries, left in after if left and left != tries]
+    return code, broken
 
 
 def _run(configs: Sequence[dict[str, Any]], store: Store, settings: Settings, summary: bool = True) -> int:
@@ -139,20 +161,21 @@ def _failures(request: Request, store: Store) -> list[str]:
 
 def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, settings: Settings) -> int:
     """Train all batches and save each as it ends; the exit code. A batch that breaks off does not stop the others."""
-    from pagnn_bench.execute import graph_of
+    from pagnn_bench.execute import graph_of, stack_key
 
     for cell in _cells(plan):
         graph_of(cell)
     if settings.backend["name"] == "slurm":
         return _submit(plan, requests, store, settings)
     backend = open_backend(settings)
+    jobs = make_jobs(plan, settings.stack, stack_key)
     scalars = ScalarLog(settings.tensorboard) if settings.tensorboard else None
     store.prepare()
     progress = Progress(sum(len(batch.seeds) for batch in plan))
     failed = False
     try:
         with progress, _terminable(), RunLog(store.results_dir, requests, plan) as log:
-            for outcome in backend.run(plan, progress):
+            for outcome in backend.run(jobs, progress):
                 outcome.save(store)
                 log.done(outcome.batch)
                 if scalars is not None:

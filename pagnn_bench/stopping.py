@@ -20,6 +20,8 @@ class StoppingRule(ABC):
         self.best_loss = np.full(members, np.inf)
         self.best_acc = np.full(members, -np.inf)
         self.waited = np.zeros(members, dtype=np.int64)
+        self.epoch = 0
+        self.peak_epoch = np.zeros(members, dtype=np.int64)  # when the accuracy was at its highest for the first time
 
     @abstractmethod
     def judge(self, loss: np.ndarray, acc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -34,6 +36,8 @@ class StoppingRule(ABC):
         Returns:
             (best, stop), bool [S]: keep these weights; this seed is done.
         """
+        self.epoch += 1
+        self.peak_epoch = np.where(acc > self.best_acc, self.epoch, self.peak_epoch)
         progress, best = self.judge(loss, acc)
         self.best_loss = np.fmin(self.best_loss, loss)
         self.best_acc = np.fmax(self.best_acc, acc)
@@ -42,8 +46,8 @@ class StoppingRule(ABC):
 
     def select(self, keep: np.ndarray) -> None:
         """Go on with these members of the stack only."""
-        self.best_loss, self.best_acc, self.waited = (
-            values[keep] for values in (self.best_loss, self.best_acc, self.waited)
+        self.best_loss, self.best_acc, self.waited, self.peak_epoch = (
+            values[keep] for values in (self.best_loss, self.best_acc, self.waited, self.peak_epoch)
         )
 
 
@@ -66,7 +70,46 @@ class Either(StoppingRule):
         return low_loss | high_acc, low_loss & high_acc
 
 
-RULES: dict[str, type[StoppingRule]] = {"val_loss": ValLoss, "either": Either}
+class ValAcc(StoppingRule):
+    """Rule of the code of FP and PCFI: only a validation accuracy above all earlier ones counts, and is kept."""
+
+    def judge(self, loss: np.ndarray, acc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        better = acc > self.best_acc
+        return better, better
+
+
+class Window(StoppingRule):
+    """Rule of Kipf and Welling's code: stop once the validation loss is above the mean of the last ``patience`` epochs.
+
+    Nothing is restored: the weights of the last epoch are kept. (Their validation loss includes the L2 penalty, ours
+    does not.)
+    """
+
+    def __init__(self, members: int, patience: int) -> None:
+        super().__init__(members, patience)
+        self.recent = np.zeros((0, members))  # the losses of the last epochs, at most ``patience``
+
+    def judge(self, loss: np.ndarray, acc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.ones(len(loss), dtype=bool), np.ones(len(loss), dtype=bool)
+
+    def update(self, loss: np.ndarray, acc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        best, _ = super().update(loss, acc)
+        full = len(self.recent) == self.patience
+        stop = loss > self.recent.mean(axis=0) if full else np.zeros(len(loss), dtype=bool)
+        self.recent = np.vstack((self.recent, loss))[-self.patience :]
+        return best, stop
+
+    def select(self, keep: np.ndarray) -> None:
+        super().select(keep)
+        self.recent = self.recent[:, keep]
+
+
+RULES: dict[str, type[StoppingRule]] = {
+    "val_loss": ValLoss,
+    "either": Either,
+    "val_acc": ValAcc,
+    "window": Window,
+}
 
 
 def stopping_rule(name: str, members: int, patience: int) -> StoppingRule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pagnn_bench.cell import check_keys
+from pagnn_bench.cell import LATER_KEYS, check_keys
 from pagnn_bench.errors import RequestError
 from pagnn_bench.missing import FEATURE_NORMS, IncompleteGraph
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.network import PARTS, StackedNetwork
-from pagnn_bench.stopping import RULES, stopping_rule
+from pagnn_bench.optimiser import DECAYS, StackedAdam
+from pagnn_bench.stopping import RULES, StoppingRule, stopping_rule
 
 # The test nodes are most of a graph: seeds that stop together are tested a few at a time, to bound the memory.
 TESTED_AT_ONCE = 4
@@ -35,12 +36,14 @@ class Protocol:
     stopping: str
     init_gain: float
     feature_norm: str
+    decay: str = "all"
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Protocol:
-        training = {key: value for key, value in config.items() if key != "tuning"}
+        training = {**LATER_KEYS["protocol"], **config}
+        training.pop("tuning")
         check_keys("protocol", training, cls.__dataclass_fields__.keys(), "a protocol")
-        values = {key: config[key] for key in cls.__dataclass_fields__}
+        values = {key: training[key] for key in cls.__dataclass_fields__}
         for key, low in {"lr": 0, "weight_decay": None, "init_gain": 0}.items():
             number = values[key]
             valid = type(number) in (int, float) and math.isfinite(number)  # a bool is an int, too
@@ -50,7 +53,7 @@ class Protocol:
         for key in ("patience", "max_epochs"):
             if type(values[key]) is not int or values[key] < 1:
                 raise RequestError(f"protocol.{key}={values[key]}: give a whole number of at least 1.")
-        for key, choices in {"stopping": RULES, "feature_norm": FEATURE_NORMS}.items():
+        for key, choices in {"stopping": RULES, "feature_norm": FEATURE_NORMS, "decay": DECAYS}.items():
             if values[key] not in list(choices):  # a list cannot be looked up in a dict
                 raise RequestError(f"protocol.{key}={values[key]}: choose one of {', '.join(choices)}.")
         return cls(**values)
@@ -61,8 +64,9 @@ class TrainingResult:
     """Records of S trials and where the time went.
 
     Attributes:
-        records: one dict per seed, in the order of the stack: status, test_acc, val_acc, val_loss, best_epoch, epochs
-            (and reason of a failed one, curve if asked for).
+        records: one dict per seed, in the order of the stack: status, test_acc, val_acc, val_loss, best_epoch, epochs,
+            peak_epoch and peak_val_acc, the highest validation accuracy of all epochs, which a rule need not keep (and
+            reason of a failed one, curve if asked for).
         train_seconds: forward, backward and step of all epochs, evaluation excluded.
         eval_seconds: validation of all epochs and the test evaluations.
         seed_epochs: Σ epochs over the seeds: train_seconds / seed_epochs is the time of one epoch of one seed.
@@ -79,8 +83,7 @@ class _Stack:
     """The seeds still in training, and the best weights seen of each."""
 
     network: StackedNetwork
-    protocol: Protocol
-    optimizer: torch.optim.Adam
+    optimizer: StackedAdam
     streams: DropoutStreams
     alive: np.ndarray  # position of each member in the original order
     best: dict[str, Tensor] = field(default_factory=dict)
@@ -101,12 +104,7 @@ class _Stack:
         index = torch.from_numpy(keep).to(self.streams.device)
         before = dict(self.network.named_parameters())
         self.network.replace({name: p.detach().index_select(0, index) for name, p in before.items()})
-        adam = _adam(self.network, self.protocol)
-        for name, p in self.network.named_parameters():
-            state = self.optimizer.state[before[name]]
-            moments = {key: state[key].index_select(0, index) for key in ("exp_avg", "exp_avg_sq")}
-            adam.state[p] = {"step": state["step"], **moments}
-        self.optimizer = adam
+        self.optimizer = self.optimizer.selected(self.network, keep)
         self.best = {name: b.index_select(0, index) for name, b in self.best.items()}
         self.streams.select(keep.tolist())
         self.alive = self.alive[keep]
@@ -116,11 +114,12 @@ class _Stack:
 def train(
     network: StackedNetwork,
     graph: IncompleteGraph,
-    protocol: Protocol,
+    protocol: Protocol | Sequence[Protocol],
     dropout_seeds: Sequence[int],
     device: torch.device,
     keep_curve: bool = False,
     on_epoch: Callable[[int, Sequence[dict[str, Any]]], None] | None = None,
+    dropout_rates: Sequence[float] | None = None,
 ) -> TrainingResult:
     """Train all members of a stack to their own early stop.
 
@@ -130,17 +129,23 @@ def train(
     Args:
         network: S stacked networks.
         graph: labels and split.
-        protocol: optimiser and stopping rule.
+        protocol: optimiser and stopping rule; one per member in a stack of settings, which may differ in learning rate
+            and weight decay only.
         dropout_seeds: one per member.
         device: where the network lives.
         keep_curve: keep the training loss of every epoch in the record.
         on_epoch: called after every epoch with the epoch and the records that it finished.
+        dropout_rates: one per member in a stack of settings that differ in it.
     """
     nodes = {part: torch.from_numpy(getattr(graph.split, part)) for part in PARTS}
     labels = {part: torch.from_numpy(graph.labels)[index].to(device) for part, index in nodes.items()}
     members = len(dropout_seeds)
-    streams = DropoutStreams(dropout_seeds, device)
-    stack = _Stack(network, protocol, _adam(network, protocol), streams, np.arange(members))
+    protocols = [protocol] * members if isinstance(protocol, Protocol) else list(protocol)
+    protocol = _common(protocols)
+    streams = DropoutStreams(dropout_seeds, device, dropout_rates)
+    rates, decays = ([getattr(own, key) for own in protocols] for key in ("lr", "weight_decay"))
+    optimizer = StackedAdam(network, rates, decays, protocol.decay)
+    stack = _Stack(network, optimizer, streams, np.arange(members))
     stack.kept = [{} for _ in range(members)]
     rule = stopping_rule(protocol.stopping, members, protocol.patience)
     result = TrainingResult(records=[{} for _ in range(members)])
@@ -148,7 +153,7 @@ def train(
 
     for epoch in range(1, protocol.max_epochs + 1):
         start = _clock(device)
-        stack.optimizer.zero_grad(set_to_none=True)
+        network.zero_grad(set_to_none=True)
         losses = _losses(network("train", streams), labels["train"])
         losses.sum().backward()
         stack.optimizer.step()
@@ -177,7 +182,7 @@ def train(
         done = stop | diverged | (epoch == protocol.max_epochs)
         finished: list[dict[str, Any]] = []
         if done.any():
-            finished = _finish(stack, done, diverged, epoch, labels["test"])
+            finished = _finish(stack, rule, done, diverged, epoch, labels["test"])
             for member, record in zip(stack.alive[done], finished):
                 result.records[member] = record
             keep = np.flatnonzero(~done)
@@ -197,7 +202,7 @@ def train(
 
 
 def _finish(
-    stack: _Stack, done: np.ndarray, diverged: np.ndarray, epoch: int, labels: Tensor
+    stack: _Stack, rule: StoppingRule, done: np.ndarray, diverged: np.ndarray, epoch: int, labels: Tensor
 ) -> list[dict[str, Any]]:
     """The records of the members that are done, in stack order; their best weights are tested here, once."""
     good = np.flatnonzero(done & ~diverged)
@@ -217,15 +222,18 @@ def _finish(
             reason = f"the loss was no longer a finite number after epoch {epoch}"
             records.append({"status": "failed", "reason": reason, "epochs": epoch})
         else:
-            records.append({"status": "ok", "test_acc": test_acc[int(k)], **stack.kept[k], "epochs": epoch})
+            peak = {"peak_epoch": int(rule.peak_epoch[k]), "peak_val_acc": float(rule.best_acc[k])}
+            kept = {"status": "ok", "test_acc": test_acc[int(k)], **stack.kept[k], "epochs": epoch}
+            records.append({**kept, **peak})
     return records
 
 
-def _adam(network: StackedNetwork, protocol: Protocol) -> torch.optim.Adam:
-    """Adam with coupled L2 on all parameters, biases included, as the references do; fused is one pass per stack."""
-    return torch.optim.Adam(
-        network.parameters(), lr=protocol.lr, weight_decay=protocol.weight_decay, fused=True
-    )
+def _common(protocols: Sequence[Protocol]) -> Protocol:
+    """What the members of a stack must have in common, as the protocol of the first."""
+    first = protocols[0]
+    if any(replace(own, lr=first.lr, weight_decay=first.weight_decay) != first for own in protocols):
+        raise ValueError("the members of a stack differ in more than learning rate and weight decay")
+    return first
 
 
 def _losses(logits: Tensor, labels: Tensor) -> Tensor:

@@ -67,3 +67,27 @@ def test_members_are_independent_and_can_leave():
     best, stop = rule.update(np.array([0.6, 2.0]), np.zeros(2))
     assert not best.any()
     assert stop.tolist() == [False, True]
+
+
+def test_val_acc_wants_a_strictly_higher_accuracy():
+    assert play("val_acc", [9, 9, 1, 1], [0.5, 0.6, 0.6, 0.5], patience=2) == (4, [1, 2])
+    assert play("val_acc", [9, 9, 9, 9], [0.5, 0.4, 0.6, 0.5], patience=2) == (None, [1, 3])
+
+
+def test_window_stops_above_the_mean_of_the_last_epochs_and_keeps_the_last_weights():
+    # From the third epoch on the loss is held against the mean of the two before: 2.5, then 1.75, then 1.5.
+    assert play("window", [3, 2, 1.5, 1.5, 1.6, 1], [0] * 6, patience=2) == (5, [1, 2, 3, 4, 5])
+    rule = stopping_rule("window", 2, 1)
+    rule.update(np.array([2.0, 2.0]), np.zeros(2))
+    rule.select(np.array([1]))
+    _, stop = rule.update(np.array([2.1]), np.zeros(1))
+    assert stop.tolist() == [True]
+
+
+def test_the_first_epoch_of_the_highest_accuracy_is_known():
+    rule = stopping_rule("either", 2, 9)
+    for accs in ([0.5, 0.1], [0.7, 0.1], [0.7, 0.2], [0.6, 0.1]):
+        rule.update(np.ones(2), np.array(accs))
+    assert rule.peak_epoch.tolist() == [2, 3]
+    rule.select(np.array([1]))
+    assert rule.peak_epoch.tolist() == [3]

@@ -16,6 +16,7 @@ from pagnn_bench.missing import hide
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.network import neighbourhood
 from pagnn_bench.nn.propagate import mean_operator, symmetric_operator
+from pagnn_bench.optimiser import StackedAdam
 from pagnn_bench.train import Protocol, train
 from tests.conftest import random_graph, random_observed
 from tests.reference import PlainPaGNN
@@ -47,12 +48,12 @@ def incomplete():
     return hide(graph, random_observed(graph, "cells", 0.4))
 
 
-def run(method, graph, seeds, protocol=PROTOCOL, **options):
+def run(method, graph, seeds, protocol=PROTOCOL, protocols=None, **options):
     prepared = method.prepare(graph, CONTEXT)
     return train(
         prepared.network([100 + s for s in seeds], protocol.init_gain),
         graph,
-        protocol,
+        protocols or protocol,
         [200 + s for s in seeds],
         CPU,
         **options,
@@ -212,3 +213,39 @@ def test_mask_update_and_blind_nodes():
 def test_protocol_values_are_checked(key, value):
     with pytest.raises(RequestError, match=f"protocol.{key}="):
         Protocol.from_config({**dataclasses.asdict(PROTOCOL), key: value})
+
+
+def test_a_stack_of_settings_trains_each_as_if_it_were_alone(incomplete):
+    """Learning rate, weight decay and dropout of their own, in neighbouring and in distant members."""
+    settings = [(0.02, 5e-3, 0.5), (0.005, 0.0, 0.25), (0.02, 5e-3, 0.5), (0.01, 0.05, 0.75), (0.01, 0.05, 0.75)]
+    protocols = [dataclasses.replace(PROTOCOL, lr=lr, weight_decay=decay) for lr, decay, _ in settings]
+    rates = [rate for _, _, rate in settings]
+    stack = run(pagnn(), incomplete, range(5), PROTOCOL, dropout_rates=rates, protocols=protocols)
+    for k, (own, rate) in enumerate(zip(protocols, rates)):
+        [alone] = run(pagnn(dropout=rate), incomplete, [k], own).records
+        together = stack.records[k]
+        assert (alone["epochs"], alone["best_epoch"]) == (together["epochs"], together["best_epoch"])
+        assert alone["test_acc"] == together["test_acc"]
+        assert alone["val_loss"] == pytest.approx(together["val_loss"], abs=1e-5)
+    assert len({record["epochs"] for record in stack.records}) > 1  # some left the stack before others
+
+
+def test_members_of_a_stack_share_their_stopping_rule(incomplete):
+    protocols = [PROTOCOL, dataclasses.replace(PROTOCOL, patience=3)]
+    with pytest.raises(ValueError, match="differ in more than"):
+        run(pagnn(), incomplete, [0, 1], protocols=protocols)
+
+
+def test_decay_of_the_first_layer_leaves_the_others_alone(incomplete):
+    """One step of Adam with a gradient of nothing but the penalty moves a weight by the learning rate, or not at all."""
+    network = pagnn().prepare(incomplete, CONTEXT).network([1, 2], 1.414)
+    before = {name: p.detach().clone() for name, p in network.named_parameters()}
+    for p in network.parameters():
+        p.grad = torch.zeros_like(p)
+    StackedAdam(network, [0.1, 0.1], [0.5, 0.0], "first").step()
+    after = dict(network.named_parameters())
+    moved = before["weight1"] - after["weight1"]
+    torch.testing.assert_close(moved[0], 0.1 * before["weight1"][0].sign(), atol=1e-5, rtol=1e-4)
+    for name, p in after.items():
+        kept = p[1:] if name == "weight1" else p
+        assert torch.equal(kept, before[name][1:] if name == "weight1" else before[name])

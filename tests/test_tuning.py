@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from pagnn_bench.cell import Cell
@@ -11,13 +13,18 @@ from pagnn_bench.errors import RequestError
 from pagnn_bench.execute import Executor
 from pagnn_bench.store import Store
 from pagnn_bench.tables.results import load_results
-from pagnn_bench.tuning import choose, is_tuned, tries
+from pagnn_bench.tuning import choose, is_tuned, pending_tries
 
 WORDS = [
     *("data=synthetic", "data.num_nodes=300", "data.num_val=60", "data.num_test=100", "protocol=tuned"),
     *("protocol.max_epochs=15", "protocol.tuning.budget=3", "protocol.tuning.seeds=2"),
     *("masks=2", "seeds=2", "threads=1"),
 ]
+
+
+def tries(config: dict) -> list[dict]:
+    """What a search tries first, before anything is recorded."""
+    return pending_tries(config, Store("nowhere"))
 
 
 def tuned(*words: str) -> dict:
@@ -34,7 +41,7 @@ def test_every_method_has_the_same_budget_and_begins_with_the_paper_s_setting(me
     config = tuned(f"method={method}")
     tried = tries(config)
     assert is_tuned(config)
-    assert len({Cell.from_config(one).hash for one in tried}) == len(tried) == 12
+    assert len({Cell.from_config(one).hash for one in tried}) == len(tried) == 24
     [paper] = compose_combinations([f"method={method}"])
     assert tried[0]["method"] == paper["method"]
     assert setting(tried[0]) == setting(paper)
@@ -51,7 +58,7 @@ def test_the_settings_are_a_function_of_the_cell():
         map(setting, tries(tuned("rate=0.3")))
     )
     # A larger budget tries more, and the same ones first.
-    assert tries(tuned("protocol.tuning.budget=20"))[:12] == first
+    assert tries(tuned("protocol.tuning.budget=30"))[:24] == first
 
 
 def record(store: Store, config: dict, accuracies: list[float], status: str = "ok") -> None:
@@ -98,31 +105,31 @@ def test_a_setting_that_diverges_loses_and_does_not_end_the_search(tmp_path, mon
     monkeypatch.chdir(tmp_path)
     space = "protocol.tuning.space={protocol.lr: [1e+60]}"
     words = ["run", "method=zero", *WORDS, "~protocol.tuning.space", f"+{space}", "protocol.tuning.budget=2"]
-    for _ in range(2):  # the second time the bad setting is tried again, in vain
+    for _ in range(2):  # the second time there is nothing left to try
         assert main(words) == 0
     results = load_results(Store("results")).all
     tried = [trial.ok for r in results if r.key.protocol.startswith("tuning") for trial in r.trials]
     assert sorted(tried) == [False, False, True, True]
     [result] = [r for r in results if r.key.protocol.startswith("tuned")]
-    assert result.cell.protocol["lr"] == 0.005
+    assert result.cell.protocol["lr"] == 0.01  # as published
     assert len(result.trials) == 4
 
 
 def test_a_search_that_broke_off_chooses_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pagnn_bench.execute.Executor.run", lambda *args, **kwargs: 1 / 0)
+    monkeypatch.setattr("pagnn_bench.execute.Executor.run_together", lambda *args, **kwargs: 1 / 0)
     assert main(["run", "method=zero", *WORDS]) == 1
     assert {r.key.protocol.partition("[")[0] for r in load_results(Store("results")).all} == {"tuning"}
 
 
 def test_a_search_that_broke_off_does_not_stop_the_others(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run = Executor.run
+    run = Executor.run_together
 
-    def broken(self, cell, *args, **kwargs):
-        return 1 / 0 if cell.method["name"] == "mf" else run(self, cell, *args, **kwargs)
+    def broken(self, cells, *args, **kwargs):
+        return 1 / 0 if cells[0].method["name"] == "mf" else run(self, cells, *args, **kwargs)
 
-    monkeypatch.setattr("pagnn_bench.execute.Executor.run", broken)
+    monkeypatch.setattr("pagnn_bench.execute.Executor.run_together", broken)
     assert main(["run", "-m", "method=mf,zero", *WORDS]) == 1
     tuned_ones = [r for r in load_results(Store("results")).all if r.key.protocol.startswith("tuned")]
     assert [(r.key.method, len(r.trials)) for r in tuned_ones] == [("zero", 4)]
@@ -149,3 +156,59 @@ def test_search_and_run_are_one_command_that_resumes(tmp_path, monkeypatch, caps
     assert "learning rate chosen per cell, weight decay chosen per cell" in capsys.readouterr().out
     assert main(["tables", "--protocol", "tuned"]) == 2
     assert name in capsys.readouterr().err
+
+
+def test_ranges_are_drawn_evenly_and_rounded():
+    space = "protocol.tuning.space={protocol.lr: {log_uniform: [1e-4, 1e-1]}, method.dropout: {uniform: [0.2, 0.8]}}"
+    words = ["~protocol.tuning.space", f"+{space}", "~protocol.tuning.own.pagnn_n", "protocol.tuning.budget=401"]
+    drawn = tries(tuned(*words))[1:]
+    rates = [math.log10(one["protocol"]["lr"]) for one in drawn]
+    dropouts = [one["method"]["dropout"] for one in drawn]
+    assert -4 <= min(rates) < -3.9
+    assert -1.1 < max(rates) <= -1
+    assert abs(sum(rates) / 400 + 2.5) < 0.15  # the standard error is 0.043
+    assert abs(sum(dropouts) / 400 - 0.5) < 0.03  # and 0.0087
+    assert all(len(f"{10**rate:.10g}".replace(".", "").strip("0")) <= 3 for rate in rates)
+
+
+def test_later_rungs_train_the_better_settings_with_more_seeds(tmp_path):
+    config = tuned("protocol.tuning.budget=4", "protocol.tuning.seeds=1", "+protocol.tuning.rungs=[[2,2],[1,3]]")
+    store = Store(tmp_path)
+    first = pending_tries(config, store)
+    assert [one["seeds"] for one in first] == [1] * 4
+    for tried, accuracy in zip(first, (0.5, 0.8, 0.7, 0.1)):
+        record(store, tried, [accuracy])
+    second = pending_tries(config, store)
+    assert [(setting(one), one["seeds"]) for one in second] == [(setting(first[k]), 2) for k in (1, 2)]
+    record(store, second[0], [0.8, 0.4])
+    assert pending_tries(config, store) == second  # one setting of the rung has not ended
+    record(store, second[1], [0.7, 0.7])
+    [third] = pending_tries(config, store)
+    assert (setting(third), third["seeds"]) == (setting(first[2]), 3)
+    record(store, third, [0.7, 0.7, 0.0])
+    assert pending_tries(config, store) == []
+    assert setting(choose(config, store)) == setting(first[2])
+
+
+@pytest.mark.parametrize("rungs", ["[[50,2]]", "[[12,1]]", "[[12,5],[13,6]]", "[3]", "[[0,3]]", "two"])
+def test_rungs_get_fewer_settings_and_more_seeds(rungs):
+    with pytest.raises(RequestError, match=r"protocol\.tuning\.rungs="):
+        tries(tuned(f"+protocol.tuning.rungs={rungs}"))
+
+
+@pytest.mark.parametrize("values", ["[]", "0.5", "{log_uniform: [0, 1]}", "{uniform: [1, 0]}", "{normal: [0, 1]}"])
+def test_a_space_has_lists_and_ranges(values):
+    words = ["~protocol.tuning.space", f"+protocol.tuning.space={{protocol.lr: {values}}}"]
+    with pytest.raises(RequestError, match=r"protocol\.lr="):
+        tries(tuned(*words))
+
+
+def test_a_search_may_belong_to_a_method_as_published():
+    [config] = compose_combinations(["method=gcnmf"])
+    assert is_tuned(config)
+    tried = tries(config)
+    assert (len(tried), tried[0]["masks"]) == (48, [0])
+    assert setting(tried[0]) == (0.005, 0.01, 0.5)
+    assert all(0.4 <= one["method"]["dropout"] <= 0.8 for one in tried)
+    [other] = compose_combinations(["method=pagnn_n"])
+    assert not is_tuned(other)

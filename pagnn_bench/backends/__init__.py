@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from pagnn_bench.backends.work import Outcome
-from pagnn_bench.plan import Batch, Settings
+from pagnn_bench.plan import Job, Settings
 from pagnn_bench.progress import Progress
 
 
 class Backend(Protocol):
-    """Trains the batches of a plan, in whatever order; outcomes come as soon as they are there."""
+    """Trains the jobs of a plan, in whatever order; the outcomes of their batches come as soon as they are there."""
 
-    def run(self, batches: Sequence[Batch], progress: Progress) -> Iterator[Outcome]: ...
+    def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]: ...
 
 
 def open_backend(settings: Settings) -> Backend:

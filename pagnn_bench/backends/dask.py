@@ -1,4 +1,4 @@
-"""A Dask cluster: one future a batch, outcomes streamed to the driver, which alone writes results."""
+"""A Dask cluster: one future a job, outcomes streamed to the driver, which alone writes results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from pagnn_bench.backends.extras import need
 from pagnn_bench.backends.work import Outcome, perform
 from pagnn_bench.errors import RequestError
-from pagnn_bench.plan import Batch, Settings
+from pagnn_bench.plan import Job, Settings
 from pagnn_bench.progress import Progress
 
 
@@ -31,15 +31,18 @@ class DaskBackend:
         cache = settings.cache and options["shared_storage"]
         self.settings = replace(settings, threads=settings.threads or 1, cache=cache)
 
-    def run(self, batches: Sequence[Batch], progress: Progress) -> Iterator[Outcome]:
+    def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]:
         """The outcomes, each as soon as it is there."""
-        yield from progress.counted(self._outcomes(batches))
+        yield from progress.counted(self._outcomes(jobs))
 
-    def _outcomes(self, batches: Sequence[Batch]) -> Iterator[Outcome]:
+    def _outcomes(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
         with self.client as client:
             # Not pure: two commands may ask for the same batch, and a forced one must not get an earlier outcome.
-            futures = {client.submit(perform, batch, self.settings, pure=False): batch for batch in batches}
+            futures = {client.submit(perform, job, self.settings, pure=False): job for job in jobs}
             for future in self.distributed.as_completed(futures):
                 error = future.exception()
-                yield future.result() if error is None else Outcome.lost(futures[future], error)
+                if error is None:
+                    yield from future.result()
+                else:
+                    yield from (Outcome.lost(batch, error) for batch in futures[future])
                 future.release()  # the outcome need not stay in the cluster's memory

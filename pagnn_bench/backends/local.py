@@ -8,20 +8,20 @@ from typing import Any
 
 from pagnn_bench.backends.work import Outcome, perform, spread_over_gpus
 from pagnn_bench.cores import usable_cores
-from pagnn_bench.plan import Batch, Settings
+from pagnn_bench.plan import Job, Settings
 from pagnn_bench.progress import Progress
 
 
 class SerialBackend:
-    """One batch after the other in this process; the progress bar sees every epoch."""
+    """One job after the other in this process; the progress bar sees every epoch."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
 
-    def run(self, batches: Sequence[Batch], progress: Progress) -> Iterator[Outcome]:
-        for batch in batches:
-            progress.start(batch.cell, batch.mask, len(batch.seeds))
-            yield perform(batch, self.settings, progress)
+    def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]:
+        for job in jobs:
+            progress.start(job[0].cell, job[0].mask, sum(len(batch.seeds) for batch in job))
+            yield from perform(job, self.settings, progress)
 
 
 class ProcessBackend:
@@ -31,47 +31,47 @@ class ProcessBackend:
         self.processes = settings.n_jobs
         self.settings = replace(settings, threads=threads_per_process(settings))
 
-    def run(self, batches: Sequence[Batch], progress: Progress) -> Iterator[Outcome]:
-        yield from progress.counted(self.outcomes(batches))
+    def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]:
+        yield from progress.counted(self.outcomes(jobs))
 
-    def outcomes(self, batches: Sequence[Batch]) -> Iterator[Outcome]:
-        """The outcomes of all batches.
+    def outcomes(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
+        """The outcomes of all batches of all jobs.
 
         A worker process that dies (out of memory, say) takes the pool with it. Those that were under way are then
         trained one by one: the one that dies again is lost, and the others go on.
         """
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-        left = dict(enumerate(batches))
+        left = dict(enumerate(jobs))
         while left:
             started: set[int] = set()
             try:
-                for key, outcome in self._pool(left, started):
+                for key, outcomes in self._pool(left, started):
                     del left[key]
-                    yield outcome
+                    yield from outcomes
             except TerminatedWorkerError:
                 suspects = sorted(started & left.keys())
                 if not suspects:
                     raise
                 for key in suspects:
-                    batch = left.pop(key)
+                    job = left.pop(key)
                     try:
-                        [(_, outcome)] = self._pool({key: batch}, started)
+                        [(_, outcomes)] = self._pool({key: job}, started)
                     except TerminatedWorkerError as error:
-                        outcome = Outcome.lost(batch, error)
-                    yield outcome
+                        outcomes = [Outcome.lost(batch, error) for batch in job]
+                    yield from outcomes
 
-    def _pool(self, batches: Mapping[int, Batch], started: set[int]) -> Iterator[tuple[int, Outcome]]:
-        """Train these batches in worker processes; ``started`` gets the key of every one that was handed out."""
+    def _pool(self, jobs: Mapping[int, Job], started: set[int]) -> Iterator[tuple[int, list[Outcome]]]:
+        """Train these jobs in worker processes; ``started`` gets the key of every one that was handed out."""
         import joblib
 
         def handed_out() -> Iterator[Any]:
-            for key, batch, settings in spread_over_gpus(batches, self.settings):
+            for key, job, settings in spread_over_gpus(jobs, self.settings):
                 started.add(key)
-                yield joblib.delayed(_perform)(key, batch, settings)
+                yield joblib.delayed(_perform)(key, job, settings)
 
         # With a single job joblib would train in this process, and die with it.
-        processes = max(2, min(self.processes, len(batches)))
+        processes = max(2, min(self.processes, len(jobs)))
         pool = joblib.Parallel(n_jobs=processes, return_as="generator_unordered", pre_dispatch="n_jobs")
         with joblib.parallel_config("loky", inner_max_num_threads=self.settings.threads):
             yield from pool(handed_out())
@@ -82,5 +82,5 @@ def threads_per_process(settings: Settings) -> int:
     return settings.threads or max(1, usable_cores() // settings.n_jobs)
 
 
-def _perform(key: int, batch: Batch, settings: Settings) -> tuple[int, Outcome]:
-    return key, perform(batch, settings)
+def _perform(key: int, job: Job, settings: Settings) -> tuple[int, list[Outcome]]:
+    return key, perform(job, settings)

@@ -1,4 +1,4 @@
-"""A Ray cluster: one remote task a batch, outcomes streamed to the driver, which alone writes results."""
+"""A Ray cluster: one remote task a job, outcomes streamed to the driver, which alone writes results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from pagnn_bench.backends.extras import need
 from pagnn_bench.backends.work import Outcome, perform
 from pagnn_bench.errors import RequestError
-from pagnn_bench.plan import Batch, Settings
+from pagnn_bench.plan import Job, Settings
 from pagnn_bench.progress import Progress
 
 
@@ -37,22 +37,22 @@ class RayBackend:
             settings, threads=settings.threads or max(1, int(options["cpus"])), cache=cache
         )
 
-    def run(self, batches: Sequence[Batch], progress: Progress) -> Iterator[Outcome]:
+    def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]:
         """The outcomes, each as soon as it is there."""
-        yield from progress.counted(self._outcomes(batches))
+        yield from progress.counted(self._outcomes(jobs))
 
-    def _outcomes(self, batches: Sequence[Batch]) -> Iterator[Outcome]:
+    def _outcomes(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
         ray, options = self.ray, self.settings.backend
         resources = {"num_cpus": options["cpus"], "num_gpus": options["gpus"]}
         task = ray.remote(**resources, max_retries=options["retries"])(perform)
         try:
-            pending = {task.remote(batch, self.settings): batch for batch in batches}
+            pending = {task.remote(job, self.settings): job for job in jobs}
             while pending:
                 ready, _ = ray.wait(list(pending), num_returns=1)
-                batch = pending.pop(ready[0])
+                job = pending.pop(ready[0])
                 try:
-                    yield ray.get(ready[0])
+                    yield from ray.get(ready[0])
                 except ray.exceptions.RayError as error:
-                    yield Outcome.lost(batch, error)
+                    yield from (Outcome.lost(batch, error) for batch in job)
         finally:
             ray.shutdown()  # of this connection; the cluster stays as it is

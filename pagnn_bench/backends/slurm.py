@@ -34,7 +34,7 @@ def work_off(pack: Sequence[Batch], settings: Settings) -> int:
             seeds = store.missing(batch.cell, [batch.mask], batch.seeds).get(batch.mask, [])
         if not seeds:
             continue
-        outcome = perform(replace(batch, seeds=seeds), settings)
+        [outcome] = perform((replace(batch, seeds=seeds),), settings)
         outcome.save(store)
         failed += outcome.failed
     return failed

@@ -1,4 +1,4 @@
-"""One batch of trials as a unit of work that any process on any machine can do."""
+"""Batches of trials that train as one stack: a unit of work that any process on any machine can do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pagnn_bench.plan import Batch, Settings
+from pagnn_bench.plan import Batch, Job, Settings
 from pagnn_bench.progress import Watcher
 from pagnn_bench.provenance import collect_provenance
 from pagnn_bench.store import Store
@@ -62,29 +62,33 @@ def _executor(device: str, threads: int | None, curve: bool, cache: str | None, 
     return Executor(pick_device(device), threads, curve, None if cache is None else Path(cache), anew)
 
 
-def perform(batch: Batch, settings: Settings, watch: Watcher | None = None) -> Outcome:
-    """Train one batch here and now. An error in it is an outcome; it never stops the others."""
+def perform(job: Job, settings: Settings, watch: Watcher | None = None) -> list[Outcome]:
+    """Train the batches of a job here and now. An error in it is an outcome; it never stops the others."""
     facts: dict[str, Any] = {"device": settings.device, "threads": settings.threads}
     try:
         executor = _executor(
             settings.device, settings.threads, settings.train_curve, settings.cache_dir, settings.force
         )
         facts = {"device": str(executor.device), "threads": executor.threads}
-        result = executor.run(batch.cell, batch.mask, batch.seeds, watch)
+        results = executor.run_together(
+            [batch.cell for batch in job], job[0].mask, [batch.seeds for batch in job], watch
+        )
     except (Exception, SystemExit) as error:  # a method that calls exit() ends its batch, not the sweep
-        message = f"{type(error).__name__}: {error}"
-        return Outcome(batch, collect_provenance(**facts), error=message, traceback=traceback.format_exc())
-    provenance = collect_provenance(**facts, data_checksum=result.data_checksum)
-    return Outcome(batch, provenance, result.records, result.facts)
+        message, trace = f"{type(error).__name__}: {error}", traceback.format_exc()
+        return [Outcome(batch, collect_provenance(**facts), error=message, traceback=trace) for batch in job]
+    provenance = collect_provenance(**facts, data_checksum=results[0].data_checksum)
+    return [
+        Outcome(batch, provenance, result.records, result.facts) for batch, result in zip(job, results)
+    ]
 
 
-def spread_over_gpus(batches: Mapping[int, Batch], settings: Settings) -> list[tuple[int, Batch, Settings]]:
-    """Give every batch its device: the visible GPUs in turn where there are several, otherwise as asked."""
+def spread_over_gpus(jobs: Mapping[int, Job], settings: Settings) -> list[tuple[int, Job, Settings]]:
+    """Give every job its device: the visible GPUs in turn where there are several, otherwise as asked."""
     gpus = visible_gpus() if settings.device in ("auto", "cuda") else 0
     if gpus < 2:
-        return [(key, batch, settings) for key, batch in batches.items()]
+        return [(key, job, settings) for key, job in jobs.items()]
     devices = itertools.cycle(f"cuda:{k}" for k in range(gpus))
-    return [(key, batch, replace(settings, device=next(devices))) for key, batch in batches.items()]
+    return [(key, job, replace(settings, device=next(devices))) for key, job in jobs.items()]
 
 
 def visible_gpus() -> int:

@@ -36,7 +36,7 @@ def build_method(config: Mapping[str, Any]) -> Method:
         raise RequestError(f"method._target_={target}: cannot be imported ({what}).") from error
     if not (inspect.isclass(cls) and issubclass(cls, Method)):
         raise RequestError(f"method._target_={target}: is not a subclass of pagnn_bench.methods.Method.")
-    shown = {"name", "_target_", "label", "description"}
+    shown = {"name", "_target_", "label", "description", "published"}
     for key in sorted(config.keys() & NOT_IDENTITY - shown):
         raise RequestError(
             f"method.{key}: this name is no part of a trial's identity; call the key otherwise."

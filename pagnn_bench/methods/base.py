@@ -16,7 +16,7 @@ from pagnn_bench.errors import RequestError
 from pagnn_bench.methods.values import flag, fraction, whole
 from pagnn_bench.missing import PATTERNS, IncompleteGraph
 from pagnn_bench.nn.inputs import DropoutFirstInput, Input, make_input
-from pagnn_bench.nn.network import PARTS, Part, StackedNetwork, TwoLayer, neighbourhood
+from pagnn_bench.nn.network import PARTS, LayeredNetwork, Part, StackedNetwork, layer_rows, neighbourhood
 from pagnn_bench.nn.sparse import SparseOperator
 
 
@@ -65,6 +65,9 @@ class Method(ABC):
     patterns: ClassVar[tuple[str, ...]] = PATTERNS  # the missing patterns that the method is defined for
     patterns_reason: ClassVar[str] = ""  # why not for the others, for the person who asks
     oracle: ClassVar[bool] = False  # True only for controls that may look at the complete features
+    # True: the key `dropout` is nothing but the rate of the streams that networks draw from, so that settings which differ
+    # in it can train as one stack.
+    stackable_dropout: ClassVar[bool] = False
     per_seed: bool = False  # True: prepare anew for every seed instead of once per mask
 
     @abstractmethod
@@ -107,14 +110,22 @@ class TwoLayerMethod(Method):
         input_dropout: ``post`` drops entries of G, ``pre`` drops features before they are aggregated, ``none``
             leaves dropout to the hidden layer.
         bias: whether the layers have a bias.
+        layers: 2 in the paper; a further one is P drop(H) W + b of width h, with ReLU.
     """
 
-    def __init__(self, hidden: int, dropout: float, input_dropout: str, bias: bool) -> None:
+    stackable_dropout: ClassVar[bool] = True
+
+    def __init__(
+        self, hidden: int, dropout: float, input_dropout: str, bias: bool, layers: int = 2
+    ) -> None:
         if input_dropout not in INPUT_DROPOUTS:
             choices = ", ".join(INPUT_DROPOUTS)
             raise RequestError(f"method.input_dropout={input_dropout}: choose one of {choices}.")
         self.hidden, self.dropout = whole("hidden", hidden), fraction("dropout", dropout)
         self.input_dropout, self.bias = input_dropout, flag("bias", bias)
+        self.layers = whole("layers", layers)
+        if self.layers < 2:
+            raise RequestError(f"method.layers={layers}: give a whole number of at least 2.")
 
     @abstractmethod
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
@@ -124,14 +135,15 @@ class TwoLayerMethod(Method):
         signal, device = self.signal(graph, context), context.device
         parts = {}
         for part in PARTS:
-            operator, columns = neighbourhood(signal.operator, getattr(graph.split, part))
-            first = self._input(signal, columns, part, device)
-            parts[part] = Part(first, SparseOperator(operator, device))
-        sizes = (signal.aggregated.shape[1], self.hidden, graph.num_classes)
+            operators, rows = layer_rows(signal.operator, getattr(graph.split, part), self.layers)
+            first = self._input(signal, rows, part, device)
+            parts[part] = Part(first, tuple(SparseOperator(operator, device) for operator in operators))
+        inner = [self.hidden] * (self.layers - 1)
+        sizes = (signal.aggregated.shape[1], *inner, graph.num_classes)
         rates = (0.0 if self.input_dropout == "none" else self.dropout, self.dropout)
 
-        def network(seeds: Sequence[int], gain: float) -> TwoLayer:
-            return TwoLayer(parts, sizes, seeds, rates, gain, self.bias, device)
+        def network(seeds: Sequence[int], gain: float) -> LayeredNetwork:
+            return LayeredNetwork(parts, sizes, seeds, rates, gain, self.bias, device)
 
         return Prepared(network, signal.facts, signal.filled)
 

@@ -74,7 +74,7 @@ class LearnedImputation(ImputationMethod):
 
     def settings(self) -> dict[str, Any]:
         """The hyper-parameters of the imputation model itself: the part of its YAML that changes what it learns."""
-        common = ("hidden", "dropout", "input_dropout", "bias", "per_seed")
+        common = ("hidden", "dropout", "input_dropout", "bias", "layers", "per_seed")
         return {key: value for key, value in vars(self).items() if key not in common}
 
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:

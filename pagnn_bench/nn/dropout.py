@@ -29,21 +29,34 @@ def keep_digits(keep: float) -> tuple[list[int], float]:
 
 
 @lru_cache(maxsize=16)
-def _shifts_and_scale(scale: float, device: torch.device) -> tuple[Tensor, Tensor]:
-    """By how much each bit of a 32-bit word is moved to become its sign, and ``scale`` as the bits of a float32."""
-    shifts = 31 - torch.arange(32, dtype=torch.int32)
-    pattern = torch.tensor(scale, dtype=torch.float32).view(torch.int32)
-    return shifts.to(device), pattern.to(device)
+def _shifts(device: torch.device) -> Tensor:
+    """By how much each bit of a 32-bit word is moved to become its sign."""
+    return (31 - torch.arange(32, dtype=torch.int32)).to(device)
+
+
+@lru_cache(maxsize=16)
+def _float_bits(scales: tuple[float, ...], device: torch.device) -> Tensor:
+    """These numbers as the bits of float32, int32 [S, 1, 1]; of one number that all share, a scalar."""
+    bits = torch.tensor(scales, dtype=torch.float32).view(torch.int32)
+    return (bits[0] if len(set(scales)) == 1 else bits[:, None, None]).to(device)
 
 
 class DropoutStreams:
     """Independent dropout randomness of S stacked seeds.
 
     A seed's masks depend on its own stream and on the sequence of sizes it asks for, not on who else is in the stack.
+
+    Args:
+        seeds: one per member.
+        device: where the bits are drawn.
+        rates: the dropout rate of every member where members differ in it (a stack of settings); it takes the place of
+            the rate that a network asks for, of which then only counts whether it is 0.
     """
 
-    def __init__(self, seeds: Sequence[int], device: torch.device) -> None:
-        self.device = device
+    def __init__(
+        self, seeds: Sequence[int], device: torch.device, rates: Sequence[float] | None = None
+    ) -> None:
+        self.device, self.rates = device, None if rates is None else list(rates)
         self.generators = [torch.Generator(device).manual_seed(seed) for seed in seeds]
 
     def __len__(self) -> int:
@@ -52,36 +65,57 @@ class DropoutStreams:
     def select(self, keep: Sequence[int]) -> None:
         """Go on with these members of the stack only."""
         self.generators = [self.generators[k] for k in keep]
+        self.rates = None if self.rates is None else [self.rates[k] for k in keep]
 
     def draw(self, count: int, rate: float) -> KeepBits:
-        """Keep-bits for ``count`` entries of every seed at dropout ``rate``."""
-        digits, keep = keep_digits(1.0 - rate)
-        words = torch.empty(
-            (len(self), len(digits), (count + 63) // 64), dtype=torch.int64, device=self.device
-        )
-        for generator, own in zip(self.generators, words):
-            own.random_(-(2**63), None, generator=generator)
+        """Keep-bits for ``count`` entries of every seed at dropout ``rate``, or at the members' own rates."""
+        rates = [rate] * len(self) if self.rates is None else self.rates
+        packed = torch.empty((len(self), (count + 63) // 64), dtype=torch.int64, device=self.device)
+        scales = [1.0] * len(self)
+        for own in dict.fromkeys(rates):  # members of one rate together: a few calls for the whole stack
+            members = [k for k, value in enumerate(rates) if value == own]
+            if own == 0:
+                packed[members] = -1
+                continue
+            digits, keep = keep_digits(1.0 - own)
+            packed[members] = self._bits(members, digits, packed.shape[1])
+            for k in members:
+                scales[k] = 1.0 / keep
+        return KeepBits(packed, count, tuple(scales))
+
+    def _bits(self, members: Sequence[int], digits: Sequence[int], width: int) -> Tensor:
+        """Words of independent bits that are 1 with the probability of these binary digits, [members, width]."""
+        words = torch.empty((len(members), len(digits), width), dtype=torch.int64, device=self.device)
+        for k, own in zip(members, words):
+            own.random_(-(2**63), None, generator=self.generators[k])
         # From the last digit to the first, r becomes w OR r (digit 1) or w AND r (digit 0), w a fresh random word:
         # each bit of r is then 1 with probability 0.b1 b2 ... bk, independently of all others.
         packed = words[:, -1]
         for k in range(len(digits) - 2, -1, -1):
             packed = words[:, k] | packed if digits[k] else words[:, k] & packed
-        return KeepBits(packed.contiguous(), count, 1.0 / keep)
+        return packed
 
 
 class KeepBits:
-    """Packed keep-bits of S seeds for ``count`` entries each; expanded to factors 0 or 1/(1 - rate) on demand."""
+    """Packed keep-bits of S seeds for ``count`` entries each; expanded to factors 0 or 1/(1 - rate) on demand.
 
-    def __init__(self, packed: Tensor, count: int, scale: float) -> None:
-        self.packed, self.count, self.scale = packed, count, scale
+    Attributes:
+        packed: int64 [S, words].
+        scales: 1/(1 - rate) of every member.
+    """
+
+    def __init__(self, packed: Tensor, count: int, scales: tuple[float, ...]) -> None:
+        self.packed, self.count, self.scales = packed, count, scales
 
     def factors(self, member: int | None = None) -> Tensor:
         """float32 [S, count], or [count] of one member."""
-        packed = self.packed if member is None else self.packed[member]
-        shifts, scale = _shifts_and_scale(self.scale, packed.device)
+        packed, scales = (
+            (self.packed, self.scales) if member is None else (self.packed[member], (self.scales[member],))
+        )
         # A bit moved to the sign and back fills its word: AND with the scale's own bits leaves the scale or 0.
-        filled = (packed.view(torch.int32)[..., None] << shifts).bitwise_right_shift_(31)
-        return filled.bitwise_and_(scale).view(torch.float32).flatten(-2)[..., : self.count]
+        filled = (packed.view(torch.int32)[..., None] << _shifts(packed.device)).bitwise_right_shift_(31)
+        filled = filled.bitwise_and_(_float_bits(scales, packed.device))
+        return filled.view(torch.float32).flatten(-2)[..., : self.count]
 
 
 def dropout(values: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:

@@ -1,4 +1,4 @@
-"""Networks whose parameters are stacked over seeds, and the two-layer network that most methods share."""
+"""Networks whose parameters are stacked over seeds, and the network of graph convolutions that most methods share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -59,31 +60,52 @@ def neighbourhood(operator: sp.csr_array, nodes: np.ndarray) -> tuple[sp.csr_arr
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the split as the two-layer network sees it: layer-1 input [r, d] and layer-2 operator [m, r]."""
+    """One part of the split as a layered network sees it.
+
+    Attributes:
+        input: G on the rows that layer 1 is needed for.
+        operators: P of layer 2, 3, ..., each on the rows that the next layer needs; the last gives the m nodes.
+    """
 
     input: Input
-    operator: SparseOperator
+    operators: tuple[SparseOperator, ...]
 
 
-class TwoLayer(StackedNetwork):
-    """H = ReLU(drop(G) W₁ + b₁), logits = P drop(H) W₂ + b₂, for S seeds.
+def layer_rows(
+    operator: sp.csr_array, nodes: np.ndarray, layers: int
+) -> tuple[list[sp.csr_array], np.ndarray]:
+    """P of layer 2 to ``layers`` for some nodes, each restricted to the rows that the layer above reads.
 
-    G is the aggregated input of layer 1 and P the propagation of layer 2, both fixed. Only the rows of G next to the
-    nodes in question are ever multiplied, which is exact.
+    Returns:
+        (operators in the order they are applied, rows of G [r] that layer 1 needs).
+    """
+    operators, rows = [], nodes
+    for _ in range(layers - 1):
+        part, rows = neighbourhood(operator, rows)
+        operators.insert(0, part)
+    return operators, rows
+
+
+class LayeredNetwork(StackedNetwork):
+    """H₁ = ReLU(drop(G) W₁ + b₁), H_l = ReLU(P drop(H_{l-1}) W_l + b_l), the last without ReLU, for S seeds.
+
+    G is the aggregated input of layer 1 and P the propagation of the other layers, both fixed. Only the rows of G next to
+    the nodes in question are ever multiplied, which is exact. The paper's network has two layers:
+    logits = P drop(H₁) W₂ + b₂.
 
     Args:
         parts: for every part of the split its rows of G and P.
-        sizes: (d, h, C).
+        sizes: (d, h, ..., C), one more than there are layers.
         seeds: seeds of the initial weights, one per member of the stack.
-        rates: dropout rates of the input and of the hidden layer.
+        rates: dropout rates of the input and of the hidden layers.
         gain: gain of the Xavier-uniform initialisation.
-        bias: whether b₁ and b₂ exist (after aggregation, initially 0).
+        bias: whether the layers have biases (after aggregation, initially 0).
     """
 
     def __init__(
         self,
         parts: Mapping[str, Part],
-        sizes: tuple[int, int, int],
+        sizes: Sequence[int],
         seeds: Sequence[int],
         rates: tuple[float, float],
         gain: float,
@@ -91,20 +113,23 @@ class TwoLayer(StackedNetwork):
         device: torch.device,
     ) -> None:
         super().__init__()
-        self.parts, self.rates = dict(parts), rates
-        features, hidden, classes = sizes
+        self.parts, self.rates, self.layers = dict(parts), rates, len(sizes) - 1
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        self.weight1 = nn.Parameter(xavier_uniform((features, hidden), generators, gain).to(device))
-        self.weight2 = nn.Parameter(xavier_uniform((hidden, classes), generators, gain).to(device))
-        self.bias1, self.bias2 = (
-            nn.Parameter(torch.zeros(len(seeds), 1, width, device=device)) if bias else None
-            for width in (hidden, classes)
-        )
+        for layer, shape in enumerate(pairwise(sizes), start=1):
+            weight = nn.Parameter(xavier_uniform(shape, generators, gain).to(device))
+            self.register_parameter(f"weight{layer}", weight)
+        for layer, width in enumerate(sizes[1:], start=1):
+            own = nn.Parameter(torch.zeros(len(seeds), 1, width, device=device)) if bias else None
+            self.register_parameter(f"bias{layer}", own)
 
     def forward(self, part: str, streams: DropoutStreams | None) -> Tensor:
         source = self.parts[part]
-        hidden = source.input(self.weight1, streams, self.rates[0])
-        hidden = torch.relu(hidden if self.bias1 is None else hidden + self.bias1)
-        hidden = dropout(hidden, streams, self.rates[1])
-        logits = source.operator(torch.bmm(hidden, self.weight2))
-        return logits if self.bias2 is None else logits + self.bias2
+        values = self._biased(source.input(self.weight1, streams, self.rates[0]), 1)
+        for layer, operator in enumerate(source.operators, start=2):
+            values = dropout(torch.relu(values), streams, self.rates[1])
+            values = self._biased(operator(torch.bmm(values, getattr(self, f"weight{layer}"))), layer)
+        return values
+
+    def _biased(self, values: Tensor, layer: int) -> Tensor:
+        bias = getattr(self, f"bias{layer}")
+        return values if bias is None else values + bias

@@ -17,7 +17,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from pagnn_bench.cell import NOT_IDENTITY, Cell, canonical_json
+from pagnn_bench.cell import NOT_IDENTITY, Cell, canonical_json, identity_part
 from pagnn_bench.tuning import TRIES
 
 GROUPS = ("method", "data", "missing", "protocol")
@@ -41,10 +41,10 @@ def find_variants(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
         varying: dict[str, set[str]] = defaultdict(set)
         if group == "protocol":
             for (name, _), same in namesakes.items():
-                varying[name] |= _varying([_settings(cell.protocol) for cell in same])
+                varying[name] |= _varying([_settings("protocol", cell.protocol) for cell in same])
         for (name, _), same in namesakes.items():
             reported = [cell for cell in same if cell.protocol["name"] != TRIES] or same
-            usual = _most_common(_settings(getattr(cell, group)) for cell in reported)
+            usual = _most_common(_settings(group, getattr(cell, group)) for cell in reported)
             usual = {key: value for key, value in usual.items() if key not in varying[name]}
             # Of graphs in files of one's own the checksum need be shown only where there are several.
             one = len({getattr(cell, group).get("content") for cell in same}) == 1
@@ -52,7 +52,7 @@ def find_variants(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
                 default = _defaults(cell, group) or usual
                 if one and "content" in getattr(cell, group):
                     default = {**default, "content": getattr(cell, group)["content"]}
-                settings = _settings(getattr(cell, group))
+                settings = _settings(group, getattr(cell, group))
                 found[cell.hash][group] = _difference(settings, {**default, **_chosen(cell, group, settings)})
     return dict(found)
 
@@ -76,14 +76,16 @@ def _chosen(cell: Cell, group: str, settings: Mapping[str, Any]) -> dict[str, An
     return {name: settings[name] for name in chosen}
 
 
-def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(group: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """What counts in a group, flat: nested keys joined by dots."""
+    return _flat(identity_part(group, config))
+
+
+def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in config.items():
-        if key in NOT_IDENTITY:
-            continue
         if isinstance(value, Mapping) and value:
-            flat |= {f"{key}.{inner}": content for inner, content in _settings(value).items()}
+            flat |= {f"{key}.{inner}": content for inner, content in _flat(value).items()}
         else:
             flat[key] = value
     return flat
@@ -96,50 +98,49 @@ def _most_common(settings: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _defaults(cell: Cell, group: str) -> dict[str, Any] | None:
-    """The packaged settings of a group, with what they take from the cell's dataset filled in; None if unknown.
+    """The packaged settings of a group, with what they take from the cell's other groups filled in; None if unknown.
 
     What a packaged dataset recommends is read from its file and not from the cell: settings recommended in another
     version, or by the person who ran it, are other settings.
     """
-    given = getattr(cell, group)
+    if not _packaged(group, getattr(cell, group)["name"]):
+        return None
     recommended = _file("data", cell.data["name"]).get("recommended")
     data = {**cell.data, "recommended": recommended} if recommended else cell.data
-    found = _resolved(group, given["name"], canonical_json(data))
-    if found is None:
-        return None
+    # A method's settings may depend on the protocol and a protocol's on the method (protocol=paper).
+    groups = {name: _packaged(name, getattr(cell, name)["name"]) for name in ("method", "protocol")}
+    others = {name: packaged or getattr(cell, name) for name, packaged in groups.items()}
+    packaged = _packaged(group, getattr(cell, group)["name"])
+    found = _resolved(group, canonical_json({**others, "data": data, group: packaged}))
     # What refers to something that only a run knows counts as default.
+    given = _settings(group, getattr(cell, group))
     return {key: given.get(key) if value is UNKNOWN else value for key, value in found.items()}
 
 
 @cache
-def _resolved(group: str, name: str, data: str) -> dict[str, Any] | None:
-    packaged = _packaged(group, name)
-    if packaged is None:
-        return None
-    settings = _settings(packaged)
-    config = OmegaConf.create({"data": json.loads(data), group: packaged})
-    for key, value in settings.items():
-        if isinstance(value, str) and "${" in value:
-            try:
-                settings[key] = OmegaConf.select(config, f"{group}.{key}")
-            except OmegaConfBaseException:
-                settings[key] = UNKNOWN
-    return settings
+def _resolved(group: str, groups: str) -> dict[str, Any]:
+    """The settings of a group of a configuration (JSON), interpolations filled in."""
+    config, settings = OmegaConf.create(json.loads(groups)), {}
+    for key in config[group]:
+        if key in NOT_IDENTITY:
+            continue
+        try:
+            value = OmegaConf.select(config, f"{group}.{key}")
+            settings[key] = OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+        except OmegaConfBaseException:
+            settings[key] = UNKNOWN
+    return _settings(group, settings)
 
 
 @cache
-def _packaged(group: str, name: str) -> dict[str, Any] | None:
-    """The configuration file of a choice, with the files that it builds on; None if there is none."""
-    content = _file(group, name)
-    if not content:
-        return None
+def _packaged(group: str, name: str) -> dict[str, Any]:
+    """The configuration file of a choice, with the files that it builds on; empty if there is none."""
+    content = dict(_file(group, name))
     config: dict[str, Any] = {}
-    for entry in content.get("defaults", []):
+    for entry in content.pop("defaults", []):
         if isinstance(entry, str) and entry != "_self_":
-            config |= _packaged(group, entry.partition("@")[0]) or {}
-    settings = {key: value for key, value in (config | content).items() if key not in NOT_IDENTITY}
-    settings.pop("defaults", None)
-    return settings
+            config |= _packaged(group, entry.partition("@")[0])
+    return config | content
 
 
 @cache

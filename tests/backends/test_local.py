@@ -9,7 +9,7 @@ import signal
 from pagnn_bench.backends import local
 from pagnn_bench.backends.work import Outcome, spread_over_gpus
 from pagnn_bench.cores import usable_cores
-from pagnn_bench.plan import Batch
+from pagnn_bench.plan import Batch, Job
 from tests.backends.common import SWEEP, accuracies, pagnn_bench
 from tests.store.common import CELL, OTHER
 from tests.test_plan import SETTINGS
@@ -21,36 +21,40 @@ def test_two_processes_equal_one(undisturbed, tmp_path):
     assert accuracies(tmp_path / "results") == undisturbed
 
 
-def fake_perform(key: int, batch: Batch, settings) -> tuple[int, Outcome]:
+def fake_perform(key: int, job: Job, settings) -> tuple[int, list[Outcome]]:
     """Dies in the first attempt at mask 1."""
+    [batch] = job
     marker = f"{settings.results_dir}/died"
     if batch.mask == 1 and not os.path.exists(marker):
         open(marker, "w").close()
         os.kill(os.getpid(), signal.SIGKILL)
-    return key, Outcome(batch, {}, [{"seed": seed, "status": "ok", "test_acc": 0.5} for seed in batch.seeds])
+    records = [{"seed": seed, "status": "ok", "test_acc": 0.5} for seed in batch.seeds]
+    return key, [Outcome(batch, {}, records)]
 
 
 def test_a_worker_that_dies_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(local, "_perform", fake_perform)
     settings = dataclasses.replace(SETTINGS, results_dir=str(tmp_path), n_jobs=2, threads=1)
-    batches = [Batch(CELL, mask, [0, 1], 0) for mask in range(4)]
-    outcomes = list(local.ProcessBackend(settings).outcomes(batches))
+    jobs = [(Batch(CELL, mask, [0, 1], 0),) for mask in range(4)]
+    outcomes = list(local.ProcessBackend(settings).outcomes(jobs))
     assert (tmp_path / "died").exists()
     assert sorted(outcome.batch.mask for outcome in outcomes) == [0, 1, 2, 3]
 
 
-def deadly_perform(key: int, batch: Batch, settings) -> tuple[int, Outcome]:
+def deadly_perform(key: int, job: Job, settings) -> tuple[int, list[Outcome]]:
     """Dies at mask 1, whenever it is tried."""
+    [batch] = job
     if batch.mask == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    return key, Outcome(batch, {}, [{"seed": seed, "status": "ok", "test_acc": 0.5} for seed in batch.seeds])
+    records = [{"seed": seed, "status": "ok", "test_acc": 0.5} for seed in batch.seeds]
+    return key, [Outcome(batch, {}, records)]
 
 
 def test_a_batch_whose_worker_dies_every_time_is_lost_and_the_others_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr(local, "_perform", deadly_perform)
     settings = dataclasses.replace(SETTINGS, results_dir=str(tmp_path), n_jobs=2, threads=1)
-    batches = [Batch(CELL, mask, [0, 1], 0) for mask in (1, 0, 2, 1, 3)]
-    outcomes = list(local.ProcessBackend(settings).outcomes(batches))
+    jobs = [(Batch(CELL, mask, [0, 1], 0),) for mask in (1, 0, 2, 1, 3)]
+    outcomes = list(local.ProcessBackend(settings).outcomes(jobs))
     assert sorted((outcome.batch.mask, outcome.failed) for outcome in outcomes) == [
         *((0, False), (1, True), (1, True), (2, False), (3, False))
     ]
@@ -60,7 +64,7 @@ def test_a_batch_whose_worker_dies_every_time_is_lost_and_the_others_go_on(tmp_p
 def test_a_single_batch_does_not_take_this_process_with_it(tmp_path, monkeypatch):
     monkeypatch.setattr(local, "_perform", deadly_perform)
     settings = dataclasses.replace(SETTINGS, results_dir=str(tmp_path), n_jobs=2, threads=1)
-    [outcome] = local.ProcessBackend(settings).outcomes([Batch(CELL, 1, [0], 0)])
+    [outcome] = local.ProcessBackend(settings).outcomes([(Batch(CELL, 1, [0], 0),)])
     assert outcome.failed
 
 

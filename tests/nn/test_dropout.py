@@ -41,8 +41,8 @@ def test_factors_are_the_bits_in_order(rate, count):
     """Entry k is bit k of the packed bits, the lowest of the first byte first."""
     keep = DropoutStreams([3, 4], CPU).draw(count, rate)
     bits = np.unpackbits(keep.packed.numpy().view(np.uint8), axis=1, count=count, bitorder="little")
-    np.testing.assert_array_equal(keep.factors().numpy(), bits * np.float32(keep.scale))
-    np.testing.assert_array_equal(keep.factors(1).numpy(), bits[1] * np.float32(keep.scale))
+    np.testing.assert_array_equal(keep.factors().numpy(), bits * np.float32(keep.scales[0]))
+    np.testing.assert_array_equal(keep.factors(1).numpy(), bits[1] * np.float32(keep.scales[0]))
 
 
 def test_a_stream_does_not_depend_on_its_company():
@@ -80,3 +80,19 @@ def test_a_keep_probability_next_to_the_border_is_the_nearest_that_can_be_drawn(
 def test_impossible_keep_probability(keep):
     with pytest.raises(ValueError, match="inside"):
         keep_digits(keep)
+
+
+def test_members_of_a_stack_may_have_rates_of_their_own():
+    """Each is dropped as if it were alone at its rate; rate 0 keeps everything and draws nothing."""
+    rates = [0.5, 0.25, 0.5, 0.0]
+    stack = DropoutStreams([1, 2, 3, 4], CPU, rates)
+    alone = [DropoutStreams([seed], CPU) for seed in (1, 2, 3)]
+    for count in (65, 640):
+        keep = stack.draw(count, 0.9)  # the rate that a network asks for does not count
+        for member, (own, rate) in enumerate(zip(alone, rates)):
+            expected = own.draw(count, rate).factors()[0]
+            assert torch.equal(keep.factors()[member], expected)
+            assert torch.equal(keep.factors(member), expected)
+        assert torch.equal(keep.factors()[3], torch.ones(count))
+    stack.select([1, 3])
+    assert torch.equal(stack.draw(77, 0.9).factors(0), alone[1].draw(77, 0.25).factors()[0])
