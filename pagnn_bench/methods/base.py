@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.methods.values import flag, fraction, whole
 from pagnn_bench.missing import PATTERNS, IncompleteGraph
 from pagnn_bench.nn.inputs import DropoutFirstInput, Input, make_input

@@ -6,10 +6,10 @@ import shutil
 
 import pytest
 
+from pagnn_bench.cli.data import data_command
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data import fetch
-from pagnn_bench.data.command import data_command
 from pagnn_bench.data.files import TABLE
-from pagnn_bench.errors import RequestError
 
 pytest.importorskip("pagnn_bench.conf", reason="the package is not installed (pip install -e .)")
 
