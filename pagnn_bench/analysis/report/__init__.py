@@ -2,6 +2,6 @@
 
 statistics.py   tables of paired comparisons and of ranks
 content.py      everything the page says, as plain data
-command.py      ``pagnn-bench report``: writes the page and the files beside it
+page.py         writes the page and the files beside it
 page.html.j2, style.css, script.js   what it looks like
 """

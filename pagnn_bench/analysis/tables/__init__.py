@@ -1,6 +1,5 @@
 """The paper's tables from recorded results. Needs neither torch nor Hydra.
 
-variants.py   what sets cells of the same name apart
 results.py    all cells of a store, summarised, named, with the paper's number and a verdict
 layout.py     a table as plain data
 captions.py   what stands above an accuracy table
@@ -8,5 +7,5 @@ accuracy.py   Tables 2 and 3, ours alone or beside the paper's
 timing.py     seconds per epoch as the paper defines them, and their table
 datasets.py   Table 1
 render.py     a table as Markdown, LaTeX or HTML
-command.py    ``pagnn-bench tables``
+selection.py  which protocol and tables are shown, and the flat records behind them
 """
