@@ -69,5 +69,5 @@ format: setup  ## put the formatting right
 	$(BIN)/ruff format
 
 clean:  ## remove the environment, caches and builds; results stay
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
