@@ -56,9 +56,10 @@ recompute: setup  ## train CELLS=10 random cells of results/ again, from scratch
 test: lint types  ## everything that is checked before a change is accepted
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-lint: setup  ## style and formatting, without changing anything
+lint: setup  ## style, formatting and who imports whom, without changing anything
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
 
 types: setup  ## static types
 	$(BIN)/mypy
@@ -68,5 +69,5 @@ format: setup  ## put the formatting right
 	$(BIN)/ruff format
 
 clean:  ## remove the environment, caches and builds; results stay
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -22,7 +22,7 @@ from pagnn_bench.baselines.gcnmf_layers import (
     Responsibilities,
 )
 from pagnn_bench.baselines.gcnmf_network import GCNmfNetwork, MixturePart
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.methods.base import Context, Method, Prepared
 from pagnn_bench.methods.values import flag, fraction, whole
 from pagnn_bench.missing import IncompleteGraph

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pagnn_bench.baselines.fp import BLOCK_ENTRIES, diffuse
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import ImputationMethod
 from pagnn_bench.methods.values import not_negative, whole

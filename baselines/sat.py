@@ -20,7 +20,7 @@ from pagnn_bench.baselines.sat_model import (
     recall,
     sample_pairs,
 )
-from pagnn_bench.cell import seed_for
+from pagnn_bench.config.identity import seed_for
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import LearnedImputation
 from pagnn_bench.methods.learning import BestWeights, UnitRange

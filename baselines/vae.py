@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pagnn_bench.cell import seed_for
+from pagnn_bench.config.identity import seed_for
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import LearnedImputation
 from pagnn_bench.methods.learning import BestWeights, UnitRange, hold_out

@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from pagnn_bench.store import Store
+from pagnn_bench.records.store import Store
 
 SWEEP = (
     *("run", "-m", "method=zero,pagnn_m,pagnn_n", "rate=0.3,0.9"),
@@ -31,7 +31,7 @@ SWEEP = (
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
     """A sweep in a process group of its own, so that nothing of it survives a kill."""
-    command = [sys.executable, "-m", "pagnn_bench.cli", *SWEEP]
+    command = [sys.executable, "-m", "pagnn_bench", *SWEEP]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     return subprocess.Popen(command, cwd=folder, start_new_session=True, **quiet)
 

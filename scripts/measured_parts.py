@@ -9,13 +9,13 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable
 
-from pagnn_bench.claims import check_claims
-from pagnn_bench.paper import DATASETS, METHODS, RATES, TABLES
-from pagnn_bench.report.content import verdict_sentences
-from pagnn_bench.summary import Summary, count, duration
-from pagnn_bench.tables.accuracy import accuracy_table
-from pagnn_bench.tables.render import to_markdown
-from pagnn_bench.tables.results import (
+from pagnn_bench.analysis.claims import check_claims
+from pagnn_bench.analysis.paper import DATASETS, METHODS, RATES, TABLES
+from pagnn_bench.analysis.report.content import verdict_sentences
+from pagnn_bench.analysis.summary import Summary
+from pagnn_bench.analysis.tables.accuracy import accuracy_table
+from pagnn_bench.analysis.tables.render import to_markdown
+from pagnn_bench.analysis.tables.results import (
     DIFFERS,
     INSIDE,
     LABELS,
@@ -25,7 +25,8 @@ from pagnn_bench.tables.results import (
     Results,
     paired_differences,
 )
-from pagnn_bench.tables.timing import measure, timing_protocol, timing_table
+from pagnn_bench.analysis.tables.timing import measure, timing_protocol, timing_table
+from pagnn_bench.config.text import count, duration
 
 GRID = "grid"  # the protocol's name in experiment=protocol_grid
 DECAY = "weight_decay"  # the protocol's name in experiment=weight_decay

@@ -2,9 +2,10 @@
 
     python scripts/migrate_protocols.py RESULTS_DIR
 
-What used to be ``protocol=paper``, one setting for all methods, is ``protocol=shared`` now. PaGNN is trained the same way
-under both, so its trials stand under both names. The search that used to be ``protocol=tuned`` (12 settings, none with a
-weight decay below 0.0005) becomes ``tuned_12``, its tries ``tuning_12``. Trials keep every digit and their provenance.
+What used to be ``protocol=paper``, one setting for all methods, is ``protocol=shared`` now. PaGNN is trained the same
+way under both, so its trials stand under both names. The search that used to be ``protocol=tuned`` (12 settings, none
+with a weight decay below 0.0005) becomes ``tuned_12``, its tries ``tuning_12``. Trials keep every digit and their
+provenance. Results that are still in files of their own are collected first: ``pagnn-bench collect``.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from pagnn_bench.cell import Cell
-from pagnn_bench.collected import BatchContent, read_collected, write_collected
-from pagnn_bench.sealed import SealedFiles
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.records.collected import BatchContent, read_collected, write_collected
+from pagnn_bench.records.sealed import SealedFiles
 
 OWN_METHODS = ("pagnn_m", "pagnn_n")  # trained by the paper's setting under `paper` and under `shared`
 RENAMED = {"tuned": "tuned_12", "tuning": "tuning_12"}
@@ -60,7 +61,9 @@ def migrate(results_dir: Path) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("results_dir", type=Path, metavar="RESULTS_DIR", help="a folder with collected/ in it")
+    parser.add_argument(
+        "results_dir", type=Path, metavar="RESULTS_DIR", help="a folder with collected/ in it"
+    )
     print(f"{migrate(parser.parse_args().results_dir)} trials have a new name.")
 
 

@@ -13,10 +13,10 @@ import torch
 from hydra.errors import HydraException
 from torch.profiler import ProfilerActivity, profile
 
-from pagnn_bench.cell import Cell
-from pagnn_bench.combinations import compose_combinations
-from pagnn_bench.errors import RequestError
-from pagnn_bench.execute import Executor
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.config.sweep import compose_combinations
+from pagnn_bench.engine.execute import Executor
 
 SHOWN = 8
 EPOCHS = 60

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 from measured_parts import DECAY
 
-from pagnn_bench.cell import digest
-from pagnn_bench.store import Trial
-from pagnn_bench.tables.results import Result, Results, paired_differences
+from pagnn_bench.analysis.tables.results import Result, Results, paired_differences
+from pagnn_bench.config.identity import digest
+from pagnn_bench.records.store import Trial
 
 
 class Numbers:

@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
 
-from pagnn_bench.execute import Executor, pick_device
-from pagnn_bench.store import Store, Trial
+from pagnn_bench.engine.execute import Executor, pick_device
+from pagnn_bench.records.store import Store, Trial
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 TOLERANCE = 1.0  # points of the mean

@@ -16,9 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from pagnn_bench.cell import Cell
-from pagnn_bench.combinations import compose_combinations
-from pagnn_bench.store import Store
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.config.sweep import compose_combinations
+from pagnn_bench.records.store import Store
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def main() -> int:
         folder = Path(scratch) / "files"
         configs = compose_combinations(words, multirun=True)
         trials = _fabricate(Store(folder), configs, options.seeds)
-        command = [sys.executable, "-m", "pagnn_bench.cli", "run", "-m", *words]
+        command = [sys.executable, "-m", "pagnn_bench", "run", "-m", *words]
         print(f"{trials} finished trials in {len(configs)} cells")
         print(f"  batch files:      {_seconds([*command, f'results_dir={folder}']):.1f} s")
         Store(folder).collect()

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from pagnn_bench.store import Store
+from pagnn_bench.records.store import Store
 
 SWEEP = [
     "run",
@@ -53,7 +53,7 @@ def main() -> int:
             for way, extra in ways.items():
                 folder = f"{scratch}/{len(outcomes)}"
                 start = time.perf_counter()
-                command = [sys.executable, "-m", "pagnn_bench.cli", *words, *extra, f"results_dir={folder}"]
+                command = [sys.executable, "-m", "pagnn_bench", *words, *extra, f"results_dir={folder}"]
                 subprocess.run(command, check=True, capture_output=True)
                 minutes = (time.perf_counter() - start) / 60
                 outcomes.append(_accuracies(folder))

@@ -22,14 +22,14 @@ from measured_parts import PARTS
 from prose import wrong_sentences
 from sentences import SENTENCES
 
+from pagnn_bench.analysis.figures.accuracy import accuracy_figure
+from pagnn_bench.analysis.figures.canvas import save_figure
+from pagnn_bench.analysis.paper import METHODS
+from pagnn_bench.analysis.tables.render import to_markdown
+from pagnn_bench.analysis.tables.results import Results, load_results
 from pagnn_bench.bench.document import load_document
 from pagnn_bench.bench.layout import make_table
-from pagnn_bench.figures.accuracy import accuracy_figure
-from pagnn_bench.figures.canvas import save_figure
-from pagnn_bench.paper import METHODS
-from pagnn_bench.store import Store
-from pagnn_bench.tables.render import to_markdown
-from pagnn_bench.tables.results import Results, load_results
+from pagnn_bench.records.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURE = "docs/measured/accuracy.svg"

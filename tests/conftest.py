@@ -1,9 +1,10 @@
-"""Small graphs that every test file can use."""
+"""Small graphs that every test file can use, and the folder of the real data."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,3 +74,12 @@ def renamed(graph: IncompleteGraph, order: np.ndarray) -> IncompleteGraph:
         observed=Observed(observed.shape, rows, cells),
         split=Split(*(names[getattr(graph.split, part)] for part in ("train", "val", "test"))),
     )
+
+
+@pytest.fixture(scope="session")
+def real_root() -> Path:
+    """The folder that PAGNN_DATA names."""
+    root = os.environ.get("PAGNN_DATA")
+    if not root or not Path(root, "Cora", "raw").is_dir():
+        pytest.skip("PAGNN_DATA names no folder with the real datasets")
+    return Path(root)

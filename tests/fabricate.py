@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from omegaconf import OmegaConf
 
-from pagnn_bench.cell import Cell
-from pagnn_bench.paper import paper_accuracy
-from pagnn_bench.store import Store
-from pagnn_bench.tables.variants import _file, _packaged
+from pagnn_bench.analysis.paper import paper_accuracy
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.config.variants import _file, _packaged
+from pagnn_bench.records.store import Store
 
 PROVENANCE = {
     "version": "0.1.0",

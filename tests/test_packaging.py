@@ -79,7 +79,12 @@ def test_the_wheel_holds_every_file_and_one_package(wheel):
         if "__pycache__" not in path.parts
     }
     assert expected <= inside
-    for data in ("paper.csv", "conf/config.yaml", "data/checksums.json", "data/cora_planetoid_order.txt"):
+    for data in (
+        "analysis/paper.csv",
+        "conf/config.yaml",
+        "data/checksums.json",
+        "data/cora_planetoid_order.txt",
+    ):
         assert f"pagnn_bench/{data}" in inside
 
 

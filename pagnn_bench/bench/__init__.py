@@ -1,6 +1,5 @@
 """``pagnn-bench bench``: how fast this package is, beside a plain torch_geometric loop, in one run on one machine.
 
-command.py            the command line
 reference*.py         the plain loop and its models, as a user would write them
 contenders.py         who is measured: ours and the reference on the same graph, mask and protocol
 measure.py            round after round over all contenders of a place

@@ -13,8 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pagnn_bench.cell import Cell
-from pagnn_bench.cores import set_threads
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.engine.cores import set_threads
 
 MEMORY_EPOCHS = 3  # the peak is reached in the first; buffers that stay are there in the second
 
@@ -75,10 +75,9 @@ def main() -> None:
 
 
 def _measure(task: Mapping[str, Any]) -> dict[str, Any]:
-    from pagnn_bench.bench.contenders import make_ground, ours, prepare, reference
-    from pagnn_bench.bench.measure import choose_epochs
+    from pagnn_bench.bench.contenders import choose_epochs, make_ground, ours, prepare, reference
     from pagnn_bench.bench.speed import OURS
-    from pagnn_bench.execute import graph_of, pick_device
+    from pagnn_bench.engine.execute import graph_of, pick_device
 
     set_threads(task["threads"])
     cell, cache = Cell(**task["cell"]), task.get("cache")

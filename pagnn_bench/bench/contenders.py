@@ -18,16 +18,19 @@ from pagnn_bench.bench.reference import train_plain
 from pagnn_bench.bench.reference_gcnmf import FullTensorGCNmf
 from pagnn_bench.bench.reference_models import PlainGCN, PlainPaGNN
 from pagnn_bench.bench.speed import CSR, PLAIN
-from pagnn_bench.cell import Cell
-from pagnn_bench.execute import graph_of
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.engine.execute import graph_of
 from pagnn_bench.methods import Method, build_method
 from pagnn_bench.methods.base import Context, Prepared
 from pagnn_bench.methods.imputation import ImputationMethod
 from pagnn_bench.methods.pagnn import PaGNN
 from pagnn_bench.missing import IncompleteGraph, draw_observed, hide
-from pagnn_bench.train import Protocol, train
+from pagnn_bench.training.loop import Protocol, train
 
 MASK = 0  # all contenders of a place see the first mask
+# A contender trains for about this long in a round: long enough for the clock, short enough for many rounds.
+SLICE_SECONDS = 1.0
+LEAST_EPOCHS = 3
 
 Material: TypeAlias = "dict[str, np.ndarray]"  # what the reference takes over from a preparation
 
@@ -95,6 +98,14 @@ def ours(ground: Ground, prepared: Prepared, seeds: int) -> Contender:
         return Sample(unit * result.train_seconds, unit * result.eval_seconds)
 
     return run
+
+
+def choose_epochs(contender: Contender, seeds: int, most: int) -> int:
+    """Warm a contender up; how many of its epochs fill a slice of time, at the most ``most``."""
+    contender(1)  # builds what stays from one training to the next
+    sample = contender(min(2, most))
+    seconds = seeds * (sample.train_ms + sample.eval_ms) / 1000
+    return max(min(LEAST_EPOCHS, most), min(most, int(SLICE_SECONDS / seconds)))
 
 
 def family_of(method: Method) -> str:

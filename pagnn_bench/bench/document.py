@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
 
 SCHEMA = 1
 

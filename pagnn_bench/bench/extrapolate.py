@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pagnn_bench.bench.speed import OURS, Row
-from pagnn_bench.cell import Cell
-from pagnn_bench.plan import Request
-from pagnn_bench.store import Batch, Store
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.engine.plan import Request
+from pagnn_bench.records.store import Batch, Store
 
 STACK = 20  # seeds trained at once, as `run` does by default
 

@@ -12,13 +12,13 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator
 
+from pagnn_bench.analysis.figures.canvas import FORMATS, INK, Figure, Look, Panel, Tips, save_figure
+from pagnn_bench.analysis.paper import METHODS
+from pagnn_bench.analysis.tables.results import in_order
 from pagnn_bench.bench.document import Document
 from pagnn_bench.bench.growth import by_axis, epoch_ms, extra_mb, slope
 from pagnn_bench.bench.speed import OURS, PLAIN, Row, place_of, ratio, reference_of, rows_of
-from pagnn_bench.errors import RequestError
-from pagnn_bench.figures.canvas import FORMATS, INK, Figure, Look, Panel, Tips, save_figure
-from pagnn_bench.paper import METHODS
-from pagnn_bench.tables.results import in_order
+from pagnn_bench.config.errors import RequestError
 
 LEFT = 0.7  # inches for labels of up to five digits
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pagnn_bench.bench.child import growth_task, run_child
 from pagnn_bench.bench.document import Document
-from pagnn_bench.cell import Cell
+from pagnn_bench.config.identity import Cell
 
 SHARE = 0.1  # of the nodes for training, and for validation
 CLASSES = 7

@@ -1,9 +1,10 @@
-"""Documents as tables; how a table is written down is for :mod:`pagnn_bench.tables.render`."""
+"""Documents as tables; how a table is written down is for :mod:`pagnn_bench.analysis.tables.render`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pagnn_bench.analysis.tables.layout import Part, Table, Value, three_digits
 from pagnn_bench.bench.document import Document
 from pagnn_bench.bench.layout_growth import growth_table
 from pagnn_bench.bench.layout_plan import plan_table
@@ -21,8 +22,7 @@ from pagnn_bench.bench.speed import (
     verdict,
 )
 from pagnn_bench.bench.targets import MEMORY_MB, MET, NOT_MET
-from pagnn_bench.summary import count
-from pagnn_bench.tables.layout import Part, Table, Value, three_digits
+from pagnn_bench.config.text import count
 
 WHO = {PLAIN: "plain loop", CSR: "plain loop, CSR"}
 

@@ -6,12 +6,12 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from pagnn_bench.analysis.tables.layout import Part, Table, Value
 from pagnn_bench.bench.document import Document
 from pagnn_bench.bench.growth import by_axis, epoch_ms, extra_mb, slope
 from pagnn_bench.bench.machine import describe_machine
 from pagnn_bench.bench.targets import GROWTH_MEMORY_MB, MET, NOT_MET
-from pagnn_bench.summary import count
-from pagnn_bench.tables.layout import Part, Table, Value
+from pagnn_bench.config.text import count
 
 
 def growth_table(document: Document) -> Table:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pagnn_bench.analysis.tables.layout import Part, Table, Value
 from pagnn_bench.bench.document import Document
 from pagnn_bench.bench.machine import describe_machine
 from pagnn_bench.bench.targets import MET, NOT_MET, PLAN_DATA, PLAN_EXPERIMENTS, PLAN_SECONDS
-from pagnn_bench.summary import count, duration
-from pagnn_bench.tables.layout import Part, Table, Value
+from pagnn_bench.config.text import count, duration
 
 
 def plan_table(document: Document) -> Table:

@@ -7,9 +7,9 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from pagnn_bench.cores import usable_cores
-from pagnn_bench.provenance import collect_provenance
-from pagnn_bench.summary import count
+from pagnn_bench.config.text import count
+from pagnn_bench.engine.cores import usable_cores
+from pagnn_bench.records.provenance import collect_provenance
 
 
 def machine_facts(threads: int, device: str) -> dict[str, Any]:

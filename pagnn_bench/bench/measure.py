@@ -16,6 +16,7 @@ from pagnn_bench.bench.child import ChildError, memory_task, run_child
 from pagnn_bench.bench.contenders import (
     Contender,
     Sample,
+    choose_epochs,
     family_of,
     make_ground,
     ours,
@@ -25,12 +26,8 @@ from pagnn_bench.bench.contenders import (
     reference_material,
 )
 from pagnn_bench.bench.speed import OURS, Row
-from pagnn_bench.cell import Cell
-from pagnn_bench.execute import graph_of
-
-# A contender trains for about this long in a round: long enough for the clock, short enough for many rounds.
-SLICE_SECONDS = 1.0
-LEAST_EPOCHS = 3
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.engine.execute import graph_of
 
 
 @dataclass(frozen=True)
@@ -67,14 +64,6 @@ class _Entry:
     run: Contender
     material: str | None
     samples: list[Sample] = field(default_factory=list)
-
-
-def choose_epochs(contender: Contender, seeds: int, most: int) -> int:
-    """Warm a contender up; how many of its epochs fill a slice of time, at the most ``most``."""
-    contender(1)  # builds what stays from one training to the next
-    sample = contender(min(2, most))
-    seconds = seeds * (sample.train_ms + sample.eval_ms) / 1000
-    return max(min(LEAST_EPOCHS, most), min(most, int(SLICE_SECONDS / seconds)))
 
 
 def measure_place(cells: Sequence[Cell], settings: Settings, say: Callable[[str], None]) -> list[Row]:

@@ -19,8 +19,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from pagnn_bench.missing import IncompleteGraph
-from pagnn_bench.stopping import stopping_rule
-from pagnn_bench.train import Protocol
+from pagnn_bench.training.loop import Protocol
+from pagnn_bench.training.stopping import stopping_rule
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,20 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pagnn_bench.arguments import results_folder
-from pagnn_bench.bench.command import say
 from pagnn_bench.bench.document import Document, load_document, new_document, save_document
 from pagnn_bench.bench.machine import machine_facts
-from pagnn_bench.catalogue import choices
-from pagnn_bench.cell import Cell
-from pagnn_bench.combinations import compose_combinations
-from pagnn_bench.cores import set_threads, usable_cores
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.arguments import results_folder
+from pagnn_bench.config.catalogue import choices
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.config.sweep import compose_combinations
+from pagnn_bench.engine.cores import set_threads, usable_cores
 
 
 def speed(options: argparse.Namespace) -> tuple[Document, int]:
     """All contenders of all places; saved after every place."""
     from pagnn_bench.bench.measure import Settings, describe_place, measure_place
-    from pagnn_bench.execute import pick_device
+    from pagnn_bench.engine.execute import pick_device
     from pagnn_bench.methods import build_method
 
     device, threads = pick_device(options.device), set_threads(options.threads)
@@ -54,9 +53,9 @@ def speed(options: argparse.Namespace) -> tuple[Document, int]:
             raise RequestError(
                 f"--methods {','.join(methods)}: none of them is defined for missing={missing}."
             )
-        say(f"{data}, {missing}, rate {options.rate:g}: {len(defined)} methods")
+        _say(f"{data}, {missing}, rate {options.rate:g}: {len(defined)} methods")
         document["places"].append(describe_place(defined[0]))
-        rows = measure_place(defined, settings, lambda text: say(f"  {text}"))
+        rows = measure_place(defined, settings, lambda text: _say(f"  {text}"))
         document["rows"] += [row.record() for row in rows]
         _keep(document, options.output)
     return document, 0
@@ -66,7 +65,7 @@ def growth(options: argparse.Namespace) -> tuple[Document, int]:
     """All points of the chosen axes; saved after every round."""
     from pagnn_bench.bench.child import ChildError
     from pagnn_bench.bench.growth import AXES, measure_growth
-    from pagnn_bench.execute import check_cell, pick_device
+    from pagnn_bench.engine.execute import check_cell, pick_device
 
     device, threads = pick_device(options.device), set_threads(options.threads)
     [method, *others] = options.methods or ["pagnn_n"]
@@ -87,7 +86,7 @@ def growth(options: argparse.Namespace) -> tuple[Document, int]:
         },
         machine_facts(threads, str(device)),
     )
-    rounds = measure_growth(cell, names, options.repeats, options.epochs, threads, str(device), say)
+    rounds = measure_growth(cell, names, options.repeats, options.epochs, threads, str(device), _say)
     try:
         for points in rounds:
             document["points"] = points
@@ -102,11 +101,12 @@ def plan(options: argparse.Namespace) -> tuple[Document, int]:
     """What whole experiments take, from the cells of a results folder; nothing is measured now."""
     from pagnn_bench.bench.extrapolate import estimate, read_known
     from pagnn_bench.bench.speed import rows_of
-    from pagnn_bench.plan import collect_requests
-    from pagnn_bench.store import Store
-    from pagnn_bench.tuning import all_tries
+    from pagnn_bench.engine.plan import collect_requests
+    from pagnn_bench.engine.tuning import is_tuned, pending_tries
+    from pagnn_bench.records.store import Store
 
-    known = read_known(Store(results_folder(options.results)))
+    store = Store(results_folder(options.results))
+    known = read_known(store)
     rows = []
     if options.speeds:
         speeds = load_document(options.speeds, "--from")
@@ -119,7 +119,8 @@ def plan(options: argparse.Namespace) -> tuple[Document, int]:
     document = new_document("plan", {"experiments": options.plan}, {**machine, "threads": None})
     for name in options.plan:
         configs = compose_combinations([f"experiment={name}"])
-        requests = collect_requests([*all_tries(configs), *configs])
+        tries = [tried for config in configs if is_tuned(config) for tried in pending_tries(config, store)]
+        requests = collect_requests([*tries, *configs])
         document["entries"] += estimate(name, requests, known, rows)
     _keep(document, options.output)
     return document, 0
@@ -132,3 +133,8 @@ def _cells(words: Sequence[str]) -> list[Cell]:
 def _keep(document: dict[str, Any], output: str | None) -> None:
     if output is not None:
         save_document(document, output)
+
+
+def _say(text: str) -> None:
+    """Tell a person how far it is; the table alone goes to stdout."""
+    print(text, file=sys.stderr, flush=True)

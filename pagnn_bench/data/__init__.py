@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pagnn_bench.cell import check_keys
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.identity import check_keys
 from pagnn_bench.data.amazon import load_amazon
 from pagnn_bench.data.custom import load_custom
 from pagnn_bench.data.graph import Graph, Split
@@ -17,7 +18,6 @@ from pagnn_bench.data.planetoid import load_planetoid
 from pagnn_bench.data.pyg import dataset_class, load_pyg
 from pagnn_bench.data.splits import check_split
 from pagnn_bench.data.synthetic import load_synthetic
-from pagnn_bench.errors import RequestError
 
 __all__ = ["Graph", "Split", "check_data", "load_graph"]
 

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data.graph import Graph, Split, build_graph, check_labels
 from pagnn_bench.data.splits import choose_split
-from pagnn_bench.errors import RequestError
 
 SPLIT_KEYS = ("train_idx", "val_idx", "test_idx")
 CSR_KEYS = ("features_data", "features_indices", "features_indptr", "features_shape")

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data.files import TABLE, Files, write_atomically
-from pagnn_bench.errors import RequestError
 
 CONNECT_SECONDS = 10
 PIP_SECONDS = 300

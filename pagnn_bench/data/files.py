@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
 
 Files = dict[str, str]  # path inside the data folder -> SHA-256 of the content
 

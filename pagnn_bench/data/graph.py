@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
 
 
 def integer(config: Mapping[str, Any], key: str, at_least: int, at_most: float = math.inf) -> int:

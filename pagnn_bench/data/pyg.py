@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data.files import data_root
 from pagnn_bench.data.graph import Graph, Split, build_graph, check_labels
 from pagnn_bench.data.splits import choose_split
-from pagnn_bench.errors import RequestError
 
 
 def load_pyg(config: Mapping[str, Any]) -> Graph:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data.graph import Split
 from pagnn_bench.data.options import integer
-from pagnn_bench.errors import RequestError
 
 
 def choose_split(

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data.graph import Graph, build_graph
 from pagnn_bench.data.options import integer, number
 from pagnn_bench.data.splits import choose_split
-from pagnn_bench.errors import RequestError
 
 # Each round replaces the pairs that were drawn twice; a graph that needs more rounds is close to complete.
 MAX_ROUNDS = 100

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from pagnn_bench.cell import NOT_IDENTITY
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.identity import NOT_IDENTITY
 from pagnn_bench.methods.base import Method
 
 __all__ = ["Method", "build_method"]

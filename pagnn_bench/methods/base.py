@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.methods.values import flag, fraction, whole
 from pagnn_bench.missing import PATTERNS, IncompleteGraph
 from pagnn_bench.nn.inputs import DropoutFirstInput, Input, make_input
@@ -65,8 +65,8 @@ class Method(ABC):
     patterns: ClassVar[tuple[str, ...]] = PATTERNS  # the missing patterns that the method is defined for
     patterns_reason: ClassVar[str] = ""  # why not for the others, for the person who asks
     oracle: ClassVar[bool] = False  # True only for controls that may look at the complete features
-    # True: the key `dropout` is nothing but the rate of the streams that networks draw from, so that settings which differ
-    # in it can train as one stack.
+    # True: the key `dropout` is nothing but the rate of the streams that networks draw from, so that settings which
+    # differ in it can train as one stack.
     stackable_dropout: ClassVar[bool] = False
     per_seed: bool = False  # True: prepare anew for every seed instead of once per mask
 
@@ -115,9 +115,7 @@ class TwoLayerMethod(Method):
 
     stackable_dropout: ClassVar[bool] = True
 
-    def __init__(
-        self, hidden: int, dropout: float, input_dropout: str, bias: bool, layers: int = 2
-    ) -> None:
+    def __init__(self, hidden: int, dropout: float, input_dropout: str, bias: bool, layers: int = 2) -> None:
         if input_dropout not in INPUT_DROPOUTS:
             choices = ", ".join(INPUT_DROPOUTS)
             raise RequestError(f"method.input_dropout={input_dropout}: choose one of {choices}.")

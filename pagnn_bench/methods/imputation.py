@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from pagnn_bench.cache import cached_array
-from pagnn_bench.cell import canonical_json
+from pagnn_bench.config.identity import canonical_json
 from pagnn_bench.methods.base import Context, Signal, TwoLayerMethod
 from pagnn_bench.methods.source import source_digest
 from pagnn_bench.methods.values import flag
 from pagnn_bench.missing import IncompleteGraph, Observed
 from pagnn_bench.nn.propagate import symmetric_operator
+from pagnn_bench.records.cache import cached_array
 
 Filled: TypeAlias = "sp.csr_array | np.ndarray"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.methods.base import Context, Signal, TwoLayerMethod
 from pagnn_bench.methods.values import flag
 from pagnn_bench.missing import IncompleteGraph

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
 
 
 def flag(key: str, value: Any) -> bool:

@@ -79,7 +79,8 @@ def layer_rows(
     Returns:
         (operators in the order they are applied, rows of G [r] that layer 1 needs).
     """
-    operators, rows = [], nodes
+    operators: list[sp.csr_array] = []
+    rows = nodes
     for _ in range(layers - 1):
         part, rows = neighbourhood(operator, rows)
         operators.insert(0, part)
@@ -89,8 +90,8 @@ def layer_rows(
 class LayeredNetwork(StackedNetwork):
     """H₁ = ReLU(drop(G) W₁ + b₁), H_l = ReLU(P drop(H_{l-1}) W_l + b_l), the last without ReLU, for S seeds.
 
-    G is the aggregated input of layer 1 and P the propagation of the other layers, both fixed. Only the rows of G next to
-    the nodes in question are ever multiplied, which is exact. The paper's network has two layers:
+    G is the aggregated input of layer 1 and P the propagation of the other layers, both fixed. Only the rows of G next
+    to the nodes in question are ever multiplied, which is exact. The paper's network has two layers:
     logits = P drop(H₁) W₂ + b₂.
 
     Args:
@@ -124,11 +125,15 @@ class LayeredNetwork(StackedNetwork):
 
     def forward(self, part: str, streams: DropoutStreams | None) -> Tensor:
         source = self.parts[part]
-        values = self._biased(source.input(self.weight1, streams, self.rates[0]), 1)
+        values = self._biased(source.input(self._weight(1), streams, self.rates[0]), 1)
         for layer, operator in enumerate(source.operators, start=2):
             values = dropout(torch.relu(values), streams, self.rates[1])
-            values = self._biased(operator(torch.bmm(values, getattr(self, f"weight{layer}"))), layer)
+            values = self._biased(operator(torch.bmm(values, self._weight(layer))), layer)
         return values
+
+    def _weight(self, layer: int) -> Tensor:
+        weight: Tensor = getattr(self, f"weight{layer}")
+        return weight
 
     def _biased(self, values: Tensor, layer: int) -> Tensor:
         bias = getattr(self, f"bias{layer}")

@@ -6,7 +6,7 @@ from itertools import product
 
 from prose import Numbers, Sentences
 
-from pagnn_bench.paper import DATASETS, METHODS, TABLES
+from pagnn_bench.analysis.paper import DATASETS, METHODS, TABLES
 
 README, REPRODUCTION = "README.md", "docs/reproduction.md"
 PAGNN = ("pagnn_n", "pagnn_m")

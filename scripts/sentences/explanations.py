@@ -7,7 +7,7 @@ from itertools import product
 
 from prose import Numbers, are, span, within
 
-from pagnn_bench.paper import DATASETS, METHODS, TABLES, paper_entries
+from pagnn_bench.analysis.paper import DATASETS, METHODS, TABLES, paper_entries
 from sentences.common import (
     CITATION,
     CITATION_GRAPHS,

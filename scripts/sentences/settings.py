@@ -7,8 +7,8 @@ from itertools import product
 
 from prose import Numbers, are, span, within
 
-from pagnn_bench.paper import paper_entries
-from pagnn_bench.store import Trial
+from pagnn_bench.analysis.paper import paper_entries
+from pagnn_bench.records.store import Trial
 from sentences.common import CITATION_GRAPHS, HIGH, README, REPRODUCTION, TUNED, pagnn_leads, says
 
 

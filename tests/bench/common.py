@@ -9,8 +9,8 @@ import torch
 from pagnn_bench.bench.contenders import Ground, make_ground
 from pagnn_bench.bench.document import new_document
 from pagnn_bench.bench.speed import Row
-from pagnn_bench.cell import Cell
-from pagnn_bench.combinations import compose_combinations
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.config.sweep import compose_combinations
 
 CPU = torch.device("cpu")
 SMALL = ("data=synthetic", "data.num_nodes=350", "data.num_features=80", "data.num_val=70", "protocol=quick")

@@ -8,10 +8,9 @@ import pytest
 
 from pagnn_bench.bench import growth
 from pagnn_bench.bench.child import ChildError, peak_mb, run_child
-from pagnn_bench.bench.contenders import Sample
+from pagnn_bench.bench.contenders import Sample, choose_epochs
 from pagnn_bench.bench.document import load_document
 from pagnn_bench.bench.growth import Size, slope
-from pagnn_bench.bench.measure import choose_epochs
 from pagnn_bench.bench.speed import CSR, OURS, PLAIN, rows_of
 from pagnn_bench.cli import main
 

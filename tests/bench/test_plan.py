@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from pagnn_bench.analysis.tables.render import to_markdown
 from pagnn_bench.bench.document import load_document, new_document, save_document
 from pagnn_bench.bench.extrapolate import estimate, read_known
 from pagnn_bench.bench.layout import make_table
 from pagnn_bench.bench.speed import OURS
 from pagnn_bench.cli import main
-from pagnn_bench.plan import Request
-from pagnn_bench.store import Store
-from pagnn_bench.tables.render import to_markdown
+from pagnn_bench.engine.plan import Request
+from pagnn_bench.records.store import Store
 from tests.bench.common import MACHINE, make_row, speed_document
 from tests.fabricate import PROVENANCE, make_cell, save_trials
 

@@ -18,7 +18,7 @@ from pagnn_bench.bench.contenders import (
 from pagnn_bench.bench.reference import train_plain
 from pagnn_bench.bench.speed import CSR, PLAIN
 from pagnn_bench.nn.network import PARTS
-from pagnn_bench.train import train
+from pagnn_bench.training.loop import train
 from tests.bench.common import CPU, small_ground
 
 METHODS = ("pagnn_n", "pagnn_m", "pagcn", "mf", "zero", "mask_concat", "full", "gcnmf")

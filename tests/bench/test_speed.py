@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pagnn_bench.analysis.tables.render import to_markdown
 from pagnn_bench.bench.document import load_document, save_document
 from pagnn_bench.bench.layout import make_table
 from pagnn_bench.bench.speed import (
@@ -23,7 +24,6 @@ from pagnn_bench.bench.speed import (
 )
 from pagnn_bench.bench.targets import TARGETS, target_of
 from pagnn_bench.cli import main
-from pagnn_bench.tables.render import to_markdown
 from tests.bench.common import make_row, speed_document
 
 PLAIN_ROW = make_row(PLAIN, 1, [90.0, 100.0, 160.0], base_mb=400.0, peak_mb=450.0)

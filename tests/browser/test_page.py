@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from pagnn_bench.report.command import write_report
-from pagnn_bench.store import Store
-from pagnn_bench.tables.results import load_results
+from pagnn_bench.analysis.report.page import write_report
+from pagnn_bench.analysis.tables.results import load_results
+from pagnn_bench.records.store import Store
 from tests.fabricate import like_the_paper, make_cell, save_trials
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")

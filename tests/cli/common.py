@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pagnn_bench.catalogue import choices
 from pagnn_bench.cli import main
+from pagnn_bench.config.catalogue import choices
 
 # In front of the wrong word: a request that would be right and quick without it.
 RUN = ["run", "data=synthetic", "protocol=quick", "masks=1", "seeds=1", "device=cpu"]

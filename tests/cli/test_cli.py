@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from pagnn_bench import __version__
-from pagnn_bench.catalogue import GROUPS, PACKAGED, choices
 from pagnn_bench.cli import COMMANDS, main
+from pagnn_bench.config.catalogue import GROUPS, PACKAGED, choices
 from tests.cli.common import RUN, one_of, refusal
 from tests.imports import answer_without
 
@@ -162,7 +162,7 @@ def test_exit_code_and_sentence_of_the_installed_command(folder):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_output_onto_a_full_disk(folder):
-    command = [sys.executable, "-m", "pagnn_bench.cli", "list"]
+    command = [sys.executable, "-m", "pagnn_bench", "list"]
     with open("/dev/full", "w") as full:
         answer = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert answer.returncode == 1
@@ -170,7 +170,7 @@ def test_output_onto_a_full_disk(folder):
 
 
 def test_a_reader_that_has_seen_enough(folder):
-    command = [sys.executable, "-m", "pagnn_bench.cli", "list"]
+    command = [sys.executable, "-m", "pagnn_bench", "list"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.close()
     assert process.stderr.read() == ""

@@ -8,10 +8,10 @@ import sys
 import pytest
 import yaml
 
-from pagnn_bench.backends.options import check_options
-from pagnn_bench.catalogue import GROUPS, PACKAGED
 from pagnn_bench.cli import COMMANDS, main
+from pagnn_bench.config.catalogue import GROUPS, PACKAGED
 from pagnn_bench.data import fetch
+from pagnn_bench.engine.backends.options import check_options
 from tests.cli.common import RUN, one_of, refusal
 
 INDICES = "give a count of at least 1 or a list of indices such as [0,1,2]."

@@ -1,8 +1,7 @@
-"""Configurations as the YAML files have them, and the folder of the real data."""
+"""Configurations as the YAML files have them."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,12 +21,3 @@ def data_config() -> Callable[..., dict[str, Any]]:
         return OmegaConf.to_container(config, resolve=True)
 
     return load
-
-
-@pytest.fixture(scope="session")
-def real_root() -> Path:
-    """The folder that PAGNN_DATA names."""
-    root = os.environ.get("PAGNN_DATA")
-    if not root or not Path(root, "Cora", "raw").is_dir():
-        pytest.skip("PAGNN_DATA names no folder with the real datasets")
-    return Path(root)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data import load_graph
-from pagnn_bench.errors import RequestError
 
 RNG = np.random.default_rng(0)
 FEATURES = (RNG.random((60, 8)) < 0.3).astype(np.float32)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data import fetch, load_graph
 from pagnn_bench.data.files import TABLE, data_root, file_state, read_checked, set_aside, write_atomically
 from pagnn_bench.data.planetoid import _PlanetoidUnpickler
-from pagnn_bench.errors import RequestError
 
 
 def sha256(content: bytes) -> str:
@@ -203,5 +203,5 @@ def test_a_failing_pip_is_told_in_its_last_line(monkeypatch):
 
 
 def test_importing_and_loading_need_no_torch():
-    code = "import sys, pagnn_bench.data, pagnn_bench.data.command; sys.exit('torch' in sys.modules)"
+    code = "import sys, pagnn_bench.data, pagnn_bench.cli.data; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2]).returncode == 0

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data.graph import Graph, Split, build_graph
-from pagnn_bench.errors import RequestError
 
 FEATURES = np.array([[1, 0, 2], [0, 0, 0], [0, 3, 0], [1, 1, 1]])
 EDGES = np.array([[0, 1, 1, 2], [1, 2, 2, 2]])

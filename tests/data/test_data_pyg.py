@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data import load_graph
-from pagnn_bench.errors import RequestError
 
 
 @pytest.fixture

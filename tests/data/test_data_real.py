@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data import fetch, load_graph
 from pagnn_bench.data.files import TABLE
-from pagnn_bench.errors import RequestError
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.pagnn import PaGNN
 from pagnn_bench.missing import draw_observed, hide

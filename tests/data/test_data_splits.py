@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data.graph import Split
 from pagnn_bench.data.splits import choose_split, random_split
-from pagnn_bench.errors import RequestError
 
 LABELS = np.repeat([0, 1, 2, -1], [30, 20, 50, 10])
 KEYS = {"name": "toy", "split_seed": 0, "train_per_class": 5, "num_val": 10, "num_test": None}

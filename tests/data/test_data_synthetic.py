@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data import load_graph
-from pagnn_bench.errors import RequestError
 
 # Changes only if numpy changes a random stream: then records of data=synthetic are of another graph.
 DEFAULT_CHECKSUM = "4e6f9f4355cfd05bd97582823132f77486603d032d328ff4cfc76783a625c80e"

@@ -16,12 +16,12 @@ import torch.nn.functional as F
 from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 
-from pagnn_bench import execute
-from pagnn_bench.catalogue import choices
-from pagnn_bench.cell import Cell
+from pagnn_bench.config.catalogue import choices
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.identity import Cell
 from pagnn_bench.data.graph import Graph
-from pagnn_bench.errors import RequestError
-from pagnn_bench.execute import Executor, graph_of
+from pagnn_bench.engine import execute
+from pagnn_bench.engine.execute import Executor, graph_of
 from pagnn_bench.methods import Method, build_method
 from pagnn_bench.methods.base import Context, TwoLayerMethod
 from pagnn_bench.methods.imputation import ImputationMethod, LearnedImputation

@@ -12,7 +12,7 @@ from torch_geometric.utils import add_self_loops
 
 from pagnn_bench.baselines import fp
 from pagnn_bench.baselines.fp import FeaturePropagation
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.methods.base import Context
 from pagnn_bench.missing import hide
 from pagnn_bench.nn.propagate import symmetric_operator

@@ -13,8 +13,8 @@ import torch
 from pagnn_bench.baselines import gain as module
 from pagnn_bench.baselines.gain import GAIN, Game, perceptron, rounded
 from pagnn_bench.baselines.mf import MeanFilling
-from pagnn_bench.cell import seed_for
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.identity import seed_for
 from pagnn_bench.methods.imputation import imputation_error
 from pagnn_bench.missing import Observed, draw_observed, hide
 from tests.conftest import random_graph, random_observed

@@ -11,11 +11,11 @@ import torch.nn.functional as F
 from sklearn.mixture import GaussianMixture
 
 from pagnn_bench.baselines.gcnmf import fit_mixture
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.missing import Observed, hide
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.network import PARTS
-from pagnn_bench.train import Protocol, train
+from pagnn_bench.training.loop import Protocol, train
 from tests.conftest import random_graph, renamed
 from tests.methods.gcnmf_cases import CONTEXT, CPU, PATTERNS, gcnmf, incomplete
 

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from pagnn_bench.cell import Cell
-from pagnn_bench.execute import Executor
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.engine.execute import Executor
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import ImputationMethod, LearnedImputation, imputation_error
 from pagnn_bench.missing import Observed, hide

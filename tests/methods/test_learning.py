@@ -10,8 +10,8 @@ import scipy.sparse as sp
 import torch
 from torch import nn
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data.graph import Split
-from pagnn_bench.errors import RequestError
 from pagnn_bench.methods.learning import BestWeights, UnitRange, hold_out
 from pagnn_bench.methods.values import flag, fraction, positive, whole
 from pagnn_bench.missing import IncompleteGraph, Observed

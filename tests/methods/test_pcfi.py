@@ -8,7 +8,7 @@ import torch
 from scipy.sparse.csgraph import shortest_path
 
 from pagnn_bench.baselines.pcfi import PCFI, correlation, hop_distance
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.methods.base import Context
 from pagnn_bench.missing import Observed, hide
 from pagnn_bench.nn.propagate import partial_aggregate

@@ -14,11 +14,11 @@ from omegaconf import OmegaConf
 
 from pagnn_bench.baselines.sat import SAT, Training
 from pagnn_bench.baselines.sat_model import recall
-from pagnn_bench.cell import Cell
 from pagnn_bench.cli import main
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.identity import Cell
 from pagnn_bench.data import load_graph
-from pagnn_bench.errors import RequestError
-from pagnn_bench.execute import Executor, check_cell
+from pagnn_bench.engine.execute import Executor, check_cell
 from pagnn_bench.methods import build_method
 from pagnn_bench.methods.base import Context
 from pagnn_bench.missing import Observed, draw_observed, hide

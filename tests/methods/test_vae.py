@@ -12,7 +12,7 @@ import torch
 
 from pagnn_bench.baselines.mf import MeanFilling
 from pagnn_bench.baselines.vae import VAE, Network, smoothed_means
-from pagnn_bench.errors import RequestError
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.methods.imputation import imputation_error
 from pagnn_bench.missing import Observed, draw_observed, hide
 from pagnn_bench.nn.dropout import DropoutStreams

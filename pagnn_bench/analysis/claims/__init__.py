@@ -1,0 +1,69 @@
+"""The claims of the paper (section 4.3), checked one by one on our numbers.
+
+A claim has parts, such as «PaGNN-N against GAIN on type 2», and each part is decided by itself:
+
+* accuracy: the paired difference on the same masks, averaged over those of the paper's cells that both methods have,
+  differs from zero at 5 % (Holm's correction over the parts of the claim), and most of the cells have its sign; where
+  the average differs from zero but most cells do not have its sign, or the cells of one rate by themselves have the
+  other one beyond chance (Holm's correction over the rates), the outcome is mixed;
+* time: in every dataset that was timed the quartiles over repeats lie apart.
+
+A claim holds if all its parts hold, does not if one of them does not, is mixed if one of them is, and is undecided
+otherwise, be it because something was not run or because the numbers do not tell. A part that is decided on some of the
+paper's cells only says so, and does not decide the claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pagnn_bench.analysis.claims.accuracy import accuracy_parts
+from pagnn_bench.analysis.claims.parts import FAILS, HOLDS, MIXED, UNDECIDED, Claim, Part
+from pagnn_bench.analysis.claims.time import time_part
+from pagnn_bench.analysis.tables.results import Result
+from pagnn_bench.analysis.tables.timing import Timing
+
+__all__ = ["FAILS", "HOLDS", "MIXED", "UNDECIDED", "Claim", "Part", "check_claims"]
+
+PAGNN = ("pagnn_n", "pagnn_m")
+SLIGHTLY = 2.0  # «slightly slower»: less than twice the time; the paper gives no number
+
+
+def check_claims(results: Sequence[Result], timings: Sequence[Timing]) -> list[Claim]:
+    """All claims.
+
+    Args:
+        results: of one protocol.
+        timings: of trials that were timed alone.
+    """
+    both = ("type1", "type2")
+    return [
+        Claim(
+            "PaGNN performs better than the imputation methods MF, VAE and GAIN on both types.",
+            accuracy_parts(results, [(own, rival) for rival in ("mf", "vae", "gain") for own in PAGNN], both),
+        ),
+        Claim(
+            "PaGNN generally performs better than SAT on type 1.",
+            accuracy_parts(results, [(own, "sat") for own in PAGNN], ("type1",)),
+        ),
+        Claim(
+            "PaGNN outperforms GCNmf.",
+            accuracy_parts(results, [(own, "gcnmf") for own in PAGNN], both),
+        ),
+        Claim(
+            "PaGNN-N generally performs slightly better than PaGNN-M.",
+            accuracy_parts(results, [("pagnn_n", "pagnn_m")], both),
+        ),
+        Claim(
+            "PaGNN is slightly slower per epoch than MF.",
+            [time_part(timings, own, "mf", 1.0, SLIGHTLY) for own in PAGNN],
+        ),
+        Claim(
+            "PaGNN is faster per epoch than GAIN, VAE, SAT and GCNmf.",
+            [
+                time_part(timings, own, rival, 0.0, 1.0)
+                for rival in ("gain", "vae", "sat", "gcnmf")
+                for own in PAGNN
+            ],
+        ),
+    ]

@@ -1,0 +1,41 @@
+"""Claims about the time per epoch: the ratio of two methods, dataset by dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pagnn_bench.analysis.claims.parts import FAILS, HOLDS, UNDECIDED, Part
+from pagnn_bench.analysis.paper import DATASETS, METHODS
+from pagnn_bench.analysis.tables.timing import Timing, at, timed_places
+
+
+def time_part(timings: Sequence[Timing], own: str, rival: str, low: float, high: float) -> Part:
+    """Is the ratio of times between ``low`` and ``high`` in every dataset?"""
+    what = f"{METHODS[own]} against {METHODS[rival]}"
+    verdicts: dict[str, str] = {}  # of the datasets on which both were timed
+    ratios: dict[str, str] = {}
+    names: dict[str, str] = {}
+    for place in timed_places(timings):
+        here, data = at(timings, place), place[0]
+        names[data] = next(iter(here.values())).labels["data"]
+        ratios[names[data]] = ""
+        if own in here and rival in here:
+            ratio = here[own].median / here[rival].median
+            ratios[names[data]] = f"{ratio:{'.2f' if ratio >= 0.1 else '.1g'}}"
+            verdicts[data] = _verdict(here[own], here[rival], ratio, low, high)
+    if not verdicts:
+        return Part(what, UNDECIDED, note="Not timed: pagnn-bench run -m experiment=timing", was_run=False)
+    found = set(verdicts.values())
+    verdict = FAILS if FAILS in found else HOLDS if found == {HOLDS} else UNDECIDED
+    everywhere = verdict == UNDECIDED or verdicts.keys() >= DATASETS.keys()
+    where = "" if everywhere else f"on {', '.join(names[data] for data in verdicts)}"
+    return Part(what, verdict, ratios, where=where)
+
+
+def _verdict(own: Timing, rival: Timing, ratio: float, low: float, high: float) -> str:
+    (own_low, own_high), (rival_low, rival_high) = own.quartiles, rival.quartiles
+    repeated = min(len(own.repeats), len(rival.repeats)) > 1
+    apart = own_high < rival_low or rival_high < own_low
+    if not repeated or not apart:
+        return UNDECIDED
+    return HOLDS if low < ratio < high else FAILS

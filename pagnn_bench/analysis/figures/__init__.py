@@ -1,0 +1,39 @@
+"""Figures from recorded results. Needs matplotlib, neither torch nor Hydra.
+
+    canvas.py        a figure as panels: as files, and as SVG for a page, with hover values and the page's colours
+    common.py        names, colours and the order of panels
+    accuracy.py      accuracy against missing rate; difference to the paper
+    time.py          time per epoch; time against accuracy
+    convergence.py   training loss
+
+Every function takes results of a single protocol and gives None where there is nothing to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pagnn_bench.analysis.figures.accuracy import accuracy_figures, difference_figure
+from pagnn_bench.analysis.figures.canvas import Figure
+from pagnn_bench.analysis.figures.convergence import convergence_figure
+from pagnn_bench.analysis.figures.time import timing_figure, trade_off_figure
+from pagnn_bench.analysis.tables.results import Result
+from pagnn_bench.analysis.tables.timing import Timing
+
+
+def draw_all(results: Sequence[Result], timings: Sequence[Timing], curves: Sequence[Result]) -> list[Figure]:
+    """Every figure that there is something to show in.
+
+    Args:
+        results: of the protocol that the tables show.
+        timings: of trials that were timed alone.
+        curves: results whose trials may hold training curves.
+    """
+    drawn = (
+        *accuracy_figures(results),
+        difference_figure(results),
+        timing_figure(timings),
+        trade_off_figure(results, timings),
+        convergence_figure(curves),
+    )
+    return [figure for figure in drawn if figure is not None]

@@ -1,0 +1,145 @@
+"""Accuracy against missing rate, and its difference to the paper's numbers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+
+from pagnn_bench.analysis.figures.canvas import PAPER, Figure, Look, Panel, Tips
+from pagnn_bench.analysis.figures.common import (
+    describe,
+    grouped,
+    legend,
+    look_of,
+    panels_abreast,
+    short_name,
+    title,
+)
+from pagnn_bench.analysis.paper import METHODS
+from pagnn_bench.analysis.tables.captions import SYMBOLS
+from pagnn_bench.analysis.tables.layout import signed
+from pagnn_bench.analysis.tables.results import Result, in_order
+
+MOST_LINES = 9
+BAND_FROM = 3  # masks: the t interval of two is over three times as wide as that of three
+LARGEST_DIFFERENCE = 10.0  # end of the colour scale, in percentage points
+HIGHER, LOWER = "#2f86d6", "#d9434e"
+
+
+def accuracy_figures(results: Sequence[Result]) -> list[Figure | None]:
+    """Accuracy against missing rate; more lines than can be told apart become two figures.
+
+    The second one has what the paper does not have, beside PaGNN.
+    """
+    methods = {result.key.method for result in results if result.mean is not None}
+    own = methods & METHODS.keys()
+    if len(methods) <= MOST_LINES or not own:
+        return [accuracy_figure(results)]
+    others = methods - own | {"pagnn_m", "pagnn_n"}
+    return [
+        accuracy_figure([result for result in results if result.key.method in own]),
+        accuracy_figure([result for result in results if result.key.method in others], "other methods"),
+    ]
+
+
+def accuracy_figure(results: Sequence[Result], who: str = "") -> Figure | None:
+    """A panel per dataset and type, with 95 % intervals and the paper's points; ``who`` sets a second figure apart."""
+    run = [result for result in results if result.mean is not None]
+    if not run:
+        return None
+    look = look_of(run)
+    panels = [Panel(partial(_draw_accuracy, group, look)) for group in grouped(run).values()]
+    caption = (
+        "Test accuracy against missing rate. Lines: our mean over masks; bands: its 95 % confidence interval where "
+        "there are three masks or more (on two it is wider than the panel); hollow diamonds: the paper's numbers."
+    )
+    name, heading = (f"accuracy-{who.replace(' ', '-')}", f", {who}") if who else ("accuracy", "")
+    has_paper = any(result.paper is not None for result in run)
+    columns = panels_abreast(run)
+    entries = legend(run, look, has_paper)
+    return Figure(name, f"Accuracy against missing rate{heading}", caption, panels, entries, columns)
+
+
+def _draw_accuracy(results: Sequence[Result], look: Look, axes: Axes, tips: Tips) -> None:
+    for method, group in itertools.groupby(results, key=lambda result: result.key.method):
+        line = list(group)
+        colour, rates = look.colour(method), [result.key.rate for result in line]
+        means = [result.mean or 0.0 for result in line]
+        axes.plot(rates, means, color=colour, linewidth=look.width(method), zorder=3)
+        banded = [result for result in line if result.summary.masks >= BAND_FROM]
+        if banded:
+            intervals = [result.summary.interval for result in banded]
+            low, high = ([getattr(interval, end) for interval in intervals] for end in ("low", "high"))
+            at = [result.key.rate for result in banded]
+            axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+        point: Any = {"color": colour, "marker": look.marker(method), "markersize": 4, "linestyle": "none"}
+        axes.plot(rates, means, **point, zorder=4, gid=tips.add(*map(describe, line)))
+        printed = [result for result in line if result.paper is not None]
+        if printed:
+            hollow: Any = {**point, "marker": "d", "markersize": 5, "markerfacecolor": PAPER, "zorder": 5}
+            texts = (f"the paper, {short_name(r)}, rate {r.key.rate:g}: {r.paper:.2f} %" for r in printed)
+            values = [result.paper or 0.0 for result in printed]
+            axes.plot([result.key.rate for result in printed], values, **hollow, gid=tips.add(*texts))
+    # Intervals over few masks can be wider than the panel: the lines matter, so these set the limits.
+    shown = [value for result in results for value in (result.mean, result.paper) if value is not None]
+    margin = max(1.0, 0.08 * (max(shown) - min(shown)))
+    axes.set_ylim(max(0, min(shown) - margin), min(100, max(shown) + margin))
+    axes.set_xticks(sorted({result.key.rate for result in results}))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("missing rate")
+    axes.set_ylabel("test accuracy (%)")
+    axes.set_title(title(results[0]))
+
+
+def difference_figure(results: Sequence[Result]) -> Figure | None:
+    """Ours minus the paper's as a heat map, a panel per dataset and type."""
+    both = [result for result in results if result.difference is not None and result.is_default]
+    if not both:
+        return None
+    rates = sorted({result.key.rate for result in both})
+    labels = {result.key.method: short_name(result) for result in both}
+    panels = []
+    for (missing, _), group in grouped(both).items():
+        # The same rows in every panel of a type, so that they can be compared across.
+        methods = in_order((result.key.method for result in both if result.key.missing == missing), METHODS)
+        rows = {method: labels[method] for method in methods}
+        panels.append(Panel(partial(_draw_differences, group, rows, rates)))
+    columns = panels_abreast(both)
+    caption = (
+        "Ours minus the paper's number in percentage points: blue, ours is higher; red, lower. "
+        "= inside our 95 % interval, ≈ within tolerance, ≠ differs, ? too few masks."
+    )
+    size, left = (3.4, 0.75 + 0.27 * len(labels)), 0.2 + 0.07 * max(map(len, labels.values()))
+    return Figure(
+        "difference", "Difference to the paper", caption, panels, columns=columns, size=size, left=left
+    )
+
+
+def _draw_differences(
+    results: Sequence[Result], methods: dict[str, str], rates: list[float], axes: Axes, tips: Tips
+) -> None:
+    places = [([*methods].index(result.key.method), rates.index(result.key.rate)) for result in results]
+    colours = np.zeros((len(methods), len(rates), 4))
+    for place, result in zip(places, results):
+        difference = result.difference or 0.0
+        strength = min(1.0, abs(difference) / LARGEST_DIFFERENCE)
+        # Shades of transparency, so that no difference is the colour of the page, be it light or dark.
+        colours[place] = to_rgba(HIGHER if difference > 0 else LOWER, 0.06 + 0.8 * strength)
+        centred: Any = {"ha": "center", "va": "center", "fontsize": 7.5}
+        text = f"{signed(difference, 1)} {SYMBOLS[result.verdict or '']}"
+        axes.text(place[1] + 0.5, place[0] + 0.5, text, **centred, gid=tips.add(describe(result)))
+    axes.grid(False)
+    axes.pcolormesh(colours, edgecolors=PAPER, linewidth=1.5)
+    axes.set_xticks(np.arange(len(rates)) + 0.5, [f"{rate:g}" for rate in rates])
+    axes.set_yticks(np.arange(len(methods)) + 0.5, list(methods.values()))
+    axes.invert_yaxis()
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_xlabel("missing rate")
+    axes.set_title(title(results[0]))

@@ -1,0 +1,160 @@
+"""Time per epoch, and what accuracy it buys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullLocator
+
+from pagnn_bench.analysis.figures.canvas import INK, Figure, Look, Panel, Tips
+from pagnn_bench.analysis.figures.common import (
+    describe,
+    grouped,
+    legend,
+    look_of,
+    panels_abreast,
+    short_name,
+    title,
+)
+from pagnn_bench.analysis.paper import METHODS
+from pagnn_bench.analysis.tables.layout import three_digits
+from pagnn_bench.analysis.tables.results import Key, Result, in_order
+from pagnn_bench.analysis.tables.timing import REFERENCE, Timing, at, timed_places
+
+TIME_RATE = 0.5  # the missing rate of the trade-off
+LINEAR_UP_TO = 4  # ratio of the largest to the smallest time
+
+
+def timing_figure(timings: Sequence[Timing]) -> Figure | None:
+    """Milliseconds per epoch, absolute and as ratio to MF."""
+    if not timings:
+        return None
+    look = look_of(timings)
+    panels = [Panel(partial(_draw_times, timings, look, False))]
+    if any(timing.key.method == REFERENCE for timing in timings):
+        panels.append(Panel(partial(_draw_times, timings, look, True)))
+    caption = (
+        "Time of one training epoch, evaluation excluded: median over repeats, bars from the first to the third "
+        "quartile. What a method does once per mask (filling in, fitting, aggregating) is part of the time."
+    )
+    swatches = [(text, colour, "") for text, colour, _ in legend(timings, look)]
+    return Figure("timing", "Time per epoch", caption, panels, swatches, columns=2, size=(4.0, 2.7))
+
+
+def _draw_times(timings: Sequence[Timing], look: Look, ratio: bool, axes: Axes, tips: Tips) -> None:
+    methods = in_order((timing.key.method for timing in timings), METHODS)
+    places = timed_places(timings)
+    width, heights = min(0.8 / len(methods), 0.2), []
+    for number, place in enumerate(places):
+        here = at(timings, place)
+        unit = here[REFERENCE].median if ratio and REFERENCE in here else 1.0
+        if ratio and REFERENCE not in here:
+            continue
+        for offset, method in enumerate(methods):
+            if method not in here:
+                continue
+            timing = here[method]
+            low, high = timing.quartiles
+            spread = [[(timing.median - low) / unit], [(high - timing.median) / unit]]
+            text = (
+                f"{short_name(timing)}, {timing.labels['data']}: {three_digits(timing.median)} ms per epoch"
+            )
+            text += (
+                f" ({three_digits(low)} to {three_digits(high)}, {len(timing.repeats)} repeats)"
+                if len(timing.repeats) > 1
+                else ""
+            )
+            text += f", {timing.median / here[REFERENCE].median:.2f} times MF" if REFERENCE in here else ""
+            text += f"; preparation is {100 * timing.prepare_share:.0f} % of it"
+            heights.append(timing.median / unit)
+            x = number + (offset - (len(methods) - 1) / 2) * width
+            bar = axes.bar([x], [timing.median / unit], 0.92 * width, color=look.colour(method))
+            bar[0].set_gid(tips.add(text))
+            axes.errorbar([x], [timing.median / unit], yerr=spread, color=INK, linewidth=0.8, capsize=1.5)
+    names = {timing.key.data: timing.labels["data"] for timing in timings}
+    one_kind = len({place[1:] for place in places}) == 1
+    heads = [
+        names[data] if one_kind else f"{names[data]}\n{missing} {rate:g}" for data, missing, rate in places
+    ]
+    _scale(axes, "y", heights)
+    axes.set_xticks(range(len(places)), heads)
+    axes.set_xlim(-0.6, len(places) - 0.4)
+    axes.grid(False, axis="x")
+    if ratio:
+        axes.axhline(1, color=INK, linewidth=0.8, linestyle=":")
+    axes.set_title("relative to MF" if ratio else "absolute")
+    axes.set_ylabel("times MF" if ratio else "ms per epoch")
+
+
+def _scale(axes: Axes, side: str, values: Iterable[float]) -> None:
+    """Logarithmic where the values span much, with 1, 2, 5, 10, ... in plain numbers."""
+    values = list(values)
+    if max(values) < LINEAR_UP_TO * min(values):
+        return
+    getattr(axes, f"set_{side}scale")("log")
+    axis = getattr(axes, f"{side}axis")
+    # Over three decades 1, 2, 5 would run into each other.
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if max(values) < 1000 * min(values) else (1,)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(NullLocator())
+
+
+def trade_off_figure(results: Sequence[Result], timings: Sequence[Timing]) -> Figure | None:
+    """Time per epoch against accuracy at one rate, a panel per dataset and type."""
+    timed: dict[tuple[str, str], float] = {}
+    for timing in timings:
+        timed.setdefault((timing.key.method, timing.key.data), timing.median)
+    alone = bool(timed)
+    chosen = [result for result in results if result.mean is not None and result.key.rate == TIME_RATE]
+    points = []
+    for result in chosen:
+        time = timed.get((result.key.method, result.key.data)) if alone else result.summary.epoch_ms
+        if time:
+            points.append((result, time))
+    if len(points) < 2:
+        return None
+    look = look_of(result for result, _ in points)
+    groups = grouped(result for result, _ in points)
+    times = {result.key: time for result, time in points}
+    panels = [Panel(partial(_draw_trade_off, group, times, look)) for group in groups.values()]
+    how = (
+        "measured one network at a time, as in the figure of times"
+        if alone
+        else "as the tables were run, with many seeds trained at once and without the time of preparation"
+    )
+    caption = (
+        f"Test accuracy at missing rate {TIME_RATE:g} against time per epoch, {how}. Up and left is better."
+    )
+    entries = legend((result for result, _ in points), look)
+    columns = panels_abreast(result for result, _ in points)
+    return Figure("trade-off", "Time against accuracy", caption, panels, entries, columns)
+
+
+def _draw_trade_off(
+    results: Sequence[Result], times: Mapping[Key, float], look: Look, axes: Axes, tips: Tips
+) -> None:
+    for result in results:
+        method, time = result.key.method, times[result.key]
+        interval, mean = result.summary.interval, result.mean or 0.0
+        if interval is not None and interval.over == "masks":
+            axes.vlines(
+                time, interval.low, interval.high, color=look.colour(method), linewidth=0.8, alpha=0.6
+            )
+        text = f"{describe(result)}; {three_digits(time)} ms per epoch"
+        point: Any = {
+            "color": look.colour(method),
+            "marker": look.marker(method),
+            "markersize": 6,
+            "linestyle": "none",
+        }
+        axes.plot([time], [mean], **point, gid=tips.add(text))
+    means = [result.mean or 0.0 for result in results]
+    margin = max(1.0, 0.15 * (max(means) - min(means)))
+    axes.set_ylim(min(means) - margin, max(means) + margin)
+    _scale(axes, "x", (times[result.key] for result in results))
+    axes.set_xlabel("ms per epoch")
+    axes.set_ylabel("test accuracy (%)")
+    axes.set_title(title(results[0]))

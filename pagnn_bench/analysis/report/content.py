@@ -1,0 +1,231 @@
+"""Everything the page says, as plain data for its template."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from pagnn_bench import __version__
+from pagnn_bench.analysis.claims import FAILS, HOLDS, MIXED, UNDECIDED, Claim, check_claims
+from pagnn_bench.analysis.figures.canvas import Figure, page_svgs
+from pagnn_bench.analysis.paper import TABLES, paper_entries
+from pagnn_bench.analysis.report.statistics import statistics_tables
+from pagnn_bench.analysis.tables.captions import LEGEND, describe_protocol
+from pagnn_bench.analysis.tables.layout import Table, signed
+from pagnn_bench.analysis.tables.render import to_html
+from pagnn_bench.analysis.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, Result, Results, in_order
+from pagnn_bench.analysis.tables.selection import accuracy_tables
+from pagnn_bench.analysis.tables.timing import Timing, timing_table
+from pagnn_bench.config.text import count
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file to be had from the page: its name and a ``data:`` address."""
+
+    name: str
+    address: str
+
+
+def page_content(
+    results: Results,
+    protocol: str,
+    timings: Sequence[Timing],
+    timed_under: str | None,
+    figures: Sequence[Figure],
+    downloads: dict[str, list[Download]],
+) -> dict[str, Any]:
+    """The variables of the template.
+
+    Args:
+        results: everything.
+        protocol: the one that verdict, claims, figures and statistics are about.
+        timings, timed_under: the timings and their protocol.
+        figures: drawn figures.
+        downloads: by group: ``tables``, and the name of each figure.
+    """
+    under = results.under(protocol)
+    run = [result for result in under if result.mean is not None]
+    claims = check_claims(under, timings)
+    kinds = in_order((result.key.missing for result in run), TABLES.values())
+    return {
+        "version": __version__,
+        "protocol": protocol,
+        "empty": not results.all,
+        "verdict": verdict_sentences(under, claims, protocol),
+        "how": describe_protocol(run),
+        "protocols": _protocols(results, protocol),
+        "claims": claims,
+        "legend": LEGEND,
+        "tables": [_html(table) for table in _accuracy(results, protocol)],
+        "rows": [_row(result) for result in _everything(results, protocol)],
+        "figures": [_figure(figure, downloads) for figure in figures],
+        "statistics": [_html(table) for kind in kinds for table in statistics_tables(under, kind)],
+        "timing": _html(timing_table(timings, timed_under)),
+        "failures": _failures(results.all),
+        "damaged": [(path.name, reason) for path, reason in results.damaged.items()],
+        "environments": _environments(results.all),
+        "checksums": _checksums(results.all),
+        "downloads": downloads.get("tables", []),
+    }
+
+
+def _html(table: Table) -> Markup:
+    return Markup(to_html(table))  # which has escaped every text in it
+
+
+def _accuracy(results: Results, protocol: str) -> list[Table]:
+    return accuracy_tables(results, protocol, compare=True, abreast=1)
+
+
+def _everything(results: Results, protocol: str) -> list[Result]:
+    return results.under(protocol) + [result for result in results.all if result.key.protocol != protocol]
+
+
+# ---- the verdict
+
+
+def verdict_sentences(results: Sequence[Result], claims: Sequence[Claim], protocol: str) -> list[str]:
+    """The reproduction in three sentences: what was run, how near it is, which claims stand."""
+    return [_coverage(results, protocol), _agreement(results), _standing(claims)]
+
+
+def _coverage(results: Sequence[Result], protocol: str) -> str:
+    run = [result for result in results if result.mean is not None]
+    entries = sum(result.paper is not None and result.is_default for result in run)
+    trials = sum(result.summary.trials for result in run)
+    share = f"{entries} of the {len(paper_entries())} entries of the paper's Tables 2 and 3"
+    if not run:
+        return f"Nothing has been run under the protocol {protocol} yet."
+    others = len(run) - entries
+    more = f", and {count(others, 'cell')} besides" if others else ""
+    return f"Under the protocol {protocol}, {share} were run{more}, with {count(trials, 'trial')} in all."
+
+
+def _agreement(results: Sequence[Result]) -> str:
+    both = [result for result in results if result.difference is not None and result.is_default]
+    if not both:
+        return "There is no number to set beside the paper's."
+    verdicts = Counter(result.verdict for result in both)
+    sizes = [abs(result.difference or 0.0) for result in both]
+    far = max(both, key=lambda result: abs(result.difference or 0.0))
+    inside = [result.summary.interval for result in both if result.verdict == INSIDE]
+    reach = [(interval.high - interval.low) / 2 for interval in inside if interval is not None]
+    width = f" (of ±{statistics.median(reach):.2f} points in the median of these)" if reach else ""
+    return (
+        f"In {verdicts[INSIDE]} the paper's number lies inside our 95 % interval{width}, in {verdicts[TOLERATED]} more "
+        f"within the tolerance, in {verdicts[DIFFERS]} it differs, and {verdicts[TOO_FEW]} have too few masks to "
+        f"tell; the median distance is "
+        f"{statistics.median(sizes):.2f} points, the largest {signed(far.difference or 0.0)} ({far.labels['method']}, "
+        f"{far.labels['data']}, {far.labels['missing']}, rate {far.key.rate:g})."
+    )
+
+
+def _standing(claims: Sequence[Claim]) -> str:
+    counts = Counter(claim.verdict for claim in claims)
+    words = {
+        HOLDS: ("holds", "hold"),
+        FAILS: ("does not", "do not"),
+        MIXED: ("is mixed", "are mixed"),
+        UNDECIDED: ("is undecided", "are undecided"),
+    }
+    texts = [
+        f"{counts[key]} {one if counts[key] == 1 else many}"
+        for key, (one, many) in words.items()
+        if counts[key]
+    ]
+    listed = " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+    return f"Of the paper's {len(claims)} claims, {listed} on these numbers."
+
+
+# ---- the parts
+
+
+def _protocols(results: Results, protocol: str) -> list[tuple[str, str]]:
+    """Name and size of every other protocol under which something was run; its settings are counted together."""
+    cells = Counter(result.key.protocol for result in results.all if result.key.protocol != protocol)
+    sizes = {family: sum(cells[name] for name in names) for family, names in results.families.items()}
+    names = {protocol: f"{protocol} with other settings"}
+    return [(names.get(family, family), count(size, "cell")) for family, size in sizes.items() if size]
+
+
+def _row(result: Result) -> dict[str, Any]:
+    return {
+        **result.values(),
+        "labels": result.labels,
+        "copied": result.copied,
+        "failed": result.summary.failed + sum(len(failure.seeds) for failure in result.failures),
+        "run": result.cell is not None,
+    }
+
+
+def _figure(figure: Figure, downloads: dict[str, list[Download]]) -> dict[str, Any]:
+    return {
+        "name": figure.name,
+        "title": figure.title,
+        "caption": figure.caption,
+        "legend": figure.legend,
+        "svgs": [Markup(svg) for svg in page_svgs(figure)],  # matplotlib has escaped every text in them
+        "downloads": downloads.get(figure.name, []),
+    }
+
+
+def _failures(results: Iterable[Result]) -> list[dict[str, str]]:
+    found = []
+    for result in results:
+        where = ", ".join(
+            (*(result.labels[key] for key in ("method", "data", "missing")), f"rate {result.key.rate:g}")
+        )
+        where += f", protocol {result.key.protocol}"
+        for failure in result.failures:
+            what = f"mask {failure.mask}, {count(len(failure.seeds), 'seed')}"
+            found.append({"where": where, "what": what, "why": failure.error, "trace": failure.traceback})
+        for trial in result.trials:
+            if not trial.ok:
+                what, why = f"mask {trial.mask}, seed {trial.seed}", trial.record.get("reason", "")
+                found.append({"where": where, "what": what, "why": why, "trace": ""})
+    return found
+
+
+def _environments(results: Iterable[Result]) -> list[dict[str, str]]:
+    """Each combination of commit, versions and device once, with the number of batches that it made."""
+    counted: Counter[tuple[tuple[str, str], ...]] = Counter()
+    for provenance in _provenances(results):
+        git, machine = provenance.get("git") or {}, provenance.get("platform") or {}
+        commit = (
+            f"{str(git.get('commit'))[:10]}{' with changes' if git.get('dirty') else ''}"
+            if git
+            else "unknown"
+        )
+        packages = {"python": provenance.get("python"), **(provenance.get("packages") or {})}
+        facts = {
+            "commit": commit,
+            "version": provenance.get("version", ""),
+            "device": f"{provenance.get('device', '')}, {count(provenance.get('threads') or 0, 'thread')}",
+            "platform": " ".join(str(machine.get(key, "")) for key in ("system", "machine")),
+            "packages": ", ".join(f"{name} {version}" for name, version in packages.items() if version),
+        }
+        counted[tuple((key, str(value)) for key, value in facts.items())] += 1
+    return [{**dict(facts), "batches": str(number)} for facts, number in counted.most_common()]
+
+
+def _provenances(results: Iterable[Result]) -> Iterable[dict[str, Any]]:
+    for result in results:
+        yield from {trial.batch.path: trial.batch.provenance for trial in result.trials}.values()
+
+
+def _checksums(results: Iterable[Result]) -> list[tuple[str, str, str]]:
+    """Dataset, split and checksum of the graphs that were trained on."""
+    found = {
+        (result.labels["data"], str(result.cell.data.get("split", "")), provenance["data_checksum"])
+        for result in results
+        if result.cell is not None
+        for provenance in _provenances([result])
+        if provenance.get("data_checksum")
+    }
+    return sorted(found)

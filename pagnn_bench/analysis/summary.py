@@ -1,0 +1,111 @@
+"""What a person wants to know about a cell, from its records."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pagnn_bench.analysis.paper import paper_accuracy
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.config.text import count
+from pagnn_bench.records.store import Trial
+
+if TYPE_CHECKING:
+    from pagnn_bench.analysis.stats import Interval
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Numbers of one cell; accuracies in percent.
+
+    Attributes:
+        mean: of the mask means, so that a mask with more seeds than others weighs no more than they do.
+        mask_std: standard deviation of the mask means, None with a single mask.
+        seed_std: standard deviation over seeds inside a mask (root mean square over masks), None with single seeds.
+        epochs: mean number of epochs.
+        epoch_ms: milliseconds of one training epoch of one seed, evaluation excluded, in the stack as it ran.
+        by_mask: all accuracies, mask by mask.
+    """
+
+    trials: int
+    masks: int
+    failed: int
+    mean: float | None
+    mask_std: float | None
+    seed_std: float | None
+    epochs: float | None
+    epoch_ms: float | None
+    by_mask: dict[int, list[float]]
+
+    @property
+    def mask_means(self) -> dict[int, float]:
+        """Mean of each mask."""
+        return {mask: statistics.fmean(values) for mask, values in sorted(self.by_mask.items())}
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """95 % confidence interval of the mean, None with a single trial."""
+        from pagnn_bench.analysis.stats import (
+            mean_interval,  # brings numpy and scipy, which `run` does without
+        )
+
+        return mean_interval(list(self.by_mask.values()))
+
+
+def accuracies(trials: Iterable[Trial]) -> dict[int, list[float]]:
+    """The accuracies in percent, mask by mask, of the trials that did not fail."""
+    by_mask: dict[int, list[float]] = {}
+    for trial in trials:
+        if trial.ok:
+            by_mask.setdefault(trial.mask, []).append(100 * trial.record["test_acc"])
+    return by_mask
+
+
+def summarise(trials: Sequence[Trial]) -> Summary:
+    """Mean and spread of a cell's trials; failed ones are counted and left out of every mean."""
+    good, by_mask = [trial for trial in trials if trial.ok], accuracies(trials)
+    means = [statistics.fmean(values) for values in by_mask.values()]
+    variances = [statistics.variance(values) for values in by_mask.values() if len(values) > 1]
+    batches = {trial.batch.path: trial.batch.facts for trial in good}
+    seconds = sum(facts.get("train_seconds", 0.0) for facts in batches.values())
+    seed_epochs = sum(facts.get("seed_epochs", 0) for facts in batches.values())
+    return Summary(
+        trials=len(good),
+        masks=len(by_mask),
+        failed=len(trials) - len(good),
+        mean=statistics.fmean(means) if means else None,
+        mask_std=statistics.stdev(means) if len(means) > 1 else None,
+        seed_std=statistics.fmean(variances) ** 0.5 if variances else None,
+        epochs=statistics.fmean(trial.record["epochs"] for trial in good) if good else None,
+        epoch_ms=1000 * seconds / seed_epochs if seed_epochs else None,
+        by_mask=by_mask,
+    )
+
+
+def describe(cell: Cell, trials: Sequence[Trial], apart: str = "") -> list[str]:
+    """The closing lines of ``run`` for one cell; ``apart`` tells it from others of the same name."""
+    summary = summarise(trials)
+    data = cell.data.get("label", cell.data["name"])
+    head = f"{cell.method.get('label', cell.method['name'])} on {data}, {cell.missing['name']}, rate {cell.rate:g}"
+    head += f" ({apart})" if apart else ""
+    if summary.mean is None:
+        return [f"{head}: no finished trial"]
+    line = f"{head}: test accuracy {summary.mean:.2f} %"
+    spreads = [
+        f"±{value:.2f} over {name}"
+        for value, name in ((summary.mask_std, "masks"), (summary.seed_std, "seeds"))
+        if value is not None
+    ]
+    if spreads:
+        line += f" ({', '.join(spreads)})"
+    published = paper_accuracy(cell.missing["name"], cell.data["name"], cell.method["name"], cell.rate)
+    if published is not None:
+        line += f"; paper {published:.2f} ({summary.mean - published:+.2f})"
+    details = f"  {count(summary.trials, 'trial')} on {count(summary.masks, 'mask')}"
+    if summary.failed:
+        details += f", {summary.failed} failed"
+    details += f"; {summary.epochs:.0f} epochs, {summary.epoch_ms:.2f} ms per epoch and seed"
+    return [line, details]

@@ -1,0 +1,82 @@
+"""What stands above an accuracy table: how its numbers were made, and how they are to be read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from pagnn_bench.analysis.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, Result
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.config.text import count
+
+SYMBOLS = {INSIDE: "=", TOLERATED: "≈", DIFFERS: "≠", TOO_FEW: "?"}
+LEGEND = (
+    "Difference: = the paper's number lies inside our 95 % interval, ≈ within tolerance (±0.5 up to rate 0.5, "
+    "±1 up to 0.7, ±2.5 above), ≠ differs, ? too few masks to tell: inside an interval that reaches over two "
+    "tolerances to each side, or a single mask that is at most four tolerances off. * copied by the paper from the "
+    "GCNmf paper."
+)
+CEILING = "full"  # sees the hidden features: shown, but never the best
+
+
+def usual_trials(results: Iterable[Result]) -> int | None:
+    """The number of trials that most entries have."""
+    counted = Counter(result.summary.trials for result in results)
+    return counted.most_common(1)[0][0] if counted else None
+
+
+def describe_trials(results: Sequence[Result], usual: int | None) -> list[str]:
+    """What an entry is, which are bold, and how many trials stand behind them."""
+    if not results:
+        return ["Nothing run yet."]
+    alike = len({frozenset(result.summary.by_mask) for result in results}) == 1
+    best = (
+        "best"
+        if alike
+        else "highest if it is the highest on common masks, too, of the methods with several where there are such"
+    )
+    text = [
+        f"Test accuracy in percent: mean of the means of masks, ± their standard deviation; in bold the {best}."
+    ]
+    if any(result.key.method.partition("[")[0] == CEILING for result in results):
+        text.append("Full features sees what is hidden, and is not compared.")
+    every = "in every entry" if all(result.summary.trials == usual for result in results) else "unless noted"
+    masks = {result.summary.masks for result in results if result.summary.trials == usual}
+    on = count(masks.pop(), "mask") if len(masks) == 1 else f"{min(masks)} to {max(masks)} masks"
+    text.append(f"n = {count(usual or 0, 'trial')} on {on} {every}.")
+    if failed := sum(result.summary.failed for result in results):
+        text.append(f"{count(failed, 'trial')} failed and left out.")
+    return text
+
+
+def describe_protocol(results: Sequence[Result]) -> list[str]:
+    """Training, stopping rule and split in words; where datasets differ, each with its own value."""
+    cells = {result.labels["data"]: result.cell for result in results if result.cell is not None}
+    if not cells:
+        return []
+    texts = []
+    for key, words in {
+        "lr": "learning rate {}",
+        "weight_decay": "weight decay {}",
+        "stopping": "stopping rule {}",
+        "patience": "patience {}",
+        "max_epochs": "at most {} epochs",
+    }.items():
+        texts.append(words.format(_each({name: _setting(cell, key) for name, cell in cells.items()})))
+    splits = {name: cell.data.get("split") for name, cell in cells.items()}
+    return [f"Training: {', '.join(texts)}.", f"Split: {_each(splits)}."]
+
+
+def _setting(cell: Cell, key: str) -> object:
+    chosen = (cell.protocol.get("tuning") or {}).get("chosen", {})
+    return "chosen per cell" if f"protocol.{key}" in chosen else cell.protocol.get(key)
+
+
+def _each(values: dict[str, object]) -> str:
+    texts = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in values.items()}
+    names: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        names.setdefault(text, []).append(name)
+    if len(names) == 1:
+        return next(iter(names))
+    return ", ".join(f"{text} ({', '.join(which)})" for text, which in names.items())

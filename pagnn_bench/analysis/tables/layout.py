@@ -1,0 +1,54 @@
+"""Tables as plain data; how they are written down is for :mod:`pagnn_bench.analysis.tables.render`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Value:
+    """An entry: its text, what stands behind it in small print, and a verdict that may colour it."""
+
+    text: str = ""
+    small: str = ""
+    bold: bool = False
+    verdict: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some columns of a table with their rows.
+
+    Attributes:
+        spans: headings above the header, as (text, number of columns), from the first column on.
+        header: one text a column.
+        rows: the entries, the first ``stub`` of a row being its names.
+        stub: number of columns with names, left aligned.
+        rules: rows before which a line is drawn.
+    """
+
+    spans: list[tuple[str, int]]
+    header: list[str]
+    rows: list[list[Value]]
+    stub: int = 1
+    rules: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: ``name`` for files and references, ``caption`` as sentences."""
+
+    name: str
+    title: str
+    caption: list[str]
+    parts: list[Part] = field(default_factory=list)
+
+
+def three_digits(value: float) -> str:
+    """Three significant digits without an exponent: 0.994, 25.5, 1950."""
+    return f"{float(f'{value:.3g}'):.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """With its sign, but never ``-0.00``."""
+    return f"{round(value, digits) + 0.0:+.{digits}f}"

@@ -1,0 +1,258 @@
+"""All cells of a store: summarised, named, and set beside the paper's numbers."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pagnn_bench.analysis.paper import DATASETS, METHODS, TABLES, paper_entries
+from pagnn_bench.analysis.summary import Summary, summarise
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.config.variants import find_variants
+from pagnn_bench.records.store import Failure, Store, Trial
+
+MAIN_PROTOCOL = "paper"
+LABELS = {**METHODS, **DATASETS, "type1": "Type 1", "type2": "Type 2"}
+
+INSIDE, TOLERATED, DIFFERS = "inside interval", "within tolerance", "differs"
+TOO_FEW = "too few masks"  # one mask, or an interval that would hold almost any number: nothing can be said
+
+
+@dataclass(frozen=True)
+class Key:
+    """Where a cell stands: names as in the configuration, with its settings that are not default in brackets."""
+
+    method: str
+    data: str
+    missing: str
+    rate: float
+    protocol: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """One cell that was run, or one entry of the paper that was not.
+
+    Attributes:
+        cell: None where there is only the paper's number.
+        labels: how the method, data, missing and protocol of ``key`` are shown to people.
+        paper: the paper's accuracy in percent, if it has this entry.
+        copied: True if the paper took its number over from the GCNmf paper.
+    """
+
+    key: Key
+    labels: dict[str, str]
+    cell: Cell | None = None
+    trials: tuple[Trial, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    paper: float | None = None
+    copied: bool = False
+
+    @property
+    def is_default(self) -> bool:
+        """True if no setting differs from the packaged one: what a reproduction is judged by."""
+        return not any("[" in name for name in (self.key.method, self.key.data, self.key.missing))
+
+    @cached_property
+    def summary(self) -> Summary:
+        return summarise(self.trials)
+
+    @property
+    def mean(self) -> float | None:
+        return self.summary.mean
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus the paper's, in percentage points."""
+        return None if self.mean is None or self.paper is None else self.mean - self.paper
+
+    @property
+    def verdict(self) -> str | None:
+        if self.difference is None or self.paper is None:
+            return None
+        interval, allowed = self.summary.interval, tolerance(self.key.rate)
+        if interval is None or interval.over == "seeds":  # how much masks vary is not known
+            return DIFFERS if abs(self.difference) > LONE * allowed else TOO_FEW
+        inside = interval.low <= self.paper <= interval.high
+        if inside and interval.high - interval.low <= 2 * WIDEST * allowed:
+            return INSIDE
+        if abs(self.difference) <= allowed:
+            return TOLERATED
+        return TOO_FEW if inside else DIFFERS
+
+    def record(self) -> dict[str, Any]:
+        """The entry of the JSON and CSV forms; accuracies in percent, rounded to what can be told apart."""
+        digits = {"seconds_per_epoch": 7}
+        return {
+            key: round(value, digits.get(key, 4)) if isinstance(value, float) else value
+            for key, value in self.values().items()
+        }
+
+    def values(self) -> dict[str, Any]:
+        """As :meth:`record`, but as computed."""
+        summary, interval = self.summary, self.summary.interval
+        return {
+            **{name: getattr(self.key, name) for name in ("method", "data", "missing", "rate", "protocol")},
+            "mean": summary.mean,
+            "std": summary.mask_std,
+            "std_seeds": summary.seed_std,
+            "ci_low": interval.low if interval else None,
+            "ci_high": interval.high if interval else None,
+            "ci_over": interval.over if interval else None,
+            "n_trials": summary.trials,
+            "n_masks": summary.masks,
+            "paper": self.paper,
+            "difference": self.difference,
+            "verdict": self.verdict,
+            "epochs": summary.epochs,
+            "seconds_per_epoch": summary.epoch_ms and summary.epoch_ms / 1000,
+        }
+
+
+# Half an interval, as a multiple of the tolerance, up to which it can agree with the paper's number.
+WIDEST = 2.0
+# How far off, as a multiple of the tolerance, a single mask has to be to differ: 2 points up to rate 0.5, 4 at 0.7, 10
+# at 0.9. The standard deviation between masks of one cell is about 0.5, 1 and 2 in the median of our results.
+LONE = 4.0
+
+
+def tolerance(rate: float) -> float:
+    """How many points ours and the paper's may differ and still count as agreeing.
+
+    The paper's entries look like means of three to five numbers, and the fewer entries are left the more these vary.
+    """
+    return 0.5 if rate <= 0.5 else 1.0 if rate <= 0.7 else 2.5
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a results folder holds, in the order of the paper; what the paper does not have comes after.
+
+    Attributes:
+        all: every cell that has a trial or a failure, under every protocol.
+        damaged: files that could not be read, and why.
+    """
+
+    all: list[Result]
+    damaged: dict[Path, str]
+
+    @property
+    def protocols(self) -> list[str]:
+        """The protocols under which something was run, the paper's first, then by number of cells."""
+        names = [result.key.protocol for result in self.all]
+        return sorted(set(names), key=lambda name: (name != MAIN_PROTOCOL, -names.count(name), name))
+
+    @property
+    def families(self) -> dict[str, list[str]]:
+        """The protocols by their plain names: ``grid`` → ``grid``, ``grid[weight_decay=0.05]`` and so on."""
+        found: dict[str, list[str]] = {}
+        for name in self.protocols:
+            found.setdefault(name.partition("[")[0], []).append(name)
+        return found
+
+    def under(self, protocol: str) -> list[Result]:
+        """The cells under one protocol, and as results without trials the paper's entries that were not run."""
+        run = [result for result in self.all if result.key.protocol == protocol]
+        return _in_order([*run, *_paper_only(protocol, {result.key for result in run})])
+
+
+def load_results(store: Store) -> Results:
+    """Read everything."""
+    cells = list(store.cells())
+    variants = find_variants(cells)
+    results = []
+    for cell in cells:
+        trials, failures = store.load(cell), store.failures(cell)
+        if not trials and not failures:
+            continue
+        settings = variants[cell.hash]
+        names = {group: _named(getattr(cell, group)["name"], settings[group]) for group in settings}
+        labels = {group: _named(_label(getattr(cell, group)), settings[group]) for group in settings}
+        entry = paper_entries().get((cell.missing["name"], cell.data["name"], cell.method["name"], cell.rate))
+        results.append(
+            Result(
+                Key(rate=cell.rate, **names),
+                labels,
+                cell,
+                tuple(trials.values()),
+                tuple(failures),
+                entry.accuracy if entry else None,
+                bool(entry and entry.copied),
+            )
+        )
+    return Results(_in_order(results), store.damaged)
+
+
+def _label(config: Mapping[str, Any]) -> str:
+    return str(config.get("label") or LABELS.get(config["name"], config["name"]))
+
+
+def _named(name: str, settings: str) -> str:
+    return f"{name}[{settings}]" if settings else str(name)
+
+
+def _paper_only(protocol: str, run: set[Key]) -> Iterable[Result]:
+    for (missing, data, method, rate), entry in paper_entries().items():
+        key = Key(method, data, missing, rate, protocol)
+        if key not in run:
+            labels = {"method": METHODS[method], "data": DATASETS[data], "missing": LABELS[missing]}
+            labels["protocol"] = protocol
+            yield Result(key, labels, paper=entry.accuracy, copied=entry.copied)
+
+
+def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Each name once: those that the paper has in its order, each with its variants behind it, then the others."""
+    return sorted(set(names), key=lambda name: _place(name, known))
+
+
+def _place(name: str, known: Iterable[str]) -> tuple[int, str]:
+    order = {entry: number for number, entry in enumerate(known)}
+    return order.get(name.partition("[")[0], len(order)), name
+
+
+def _in_order(results: Iterable[Result]) -> list[Result]:
+    return sorted(
+        results,
+        key=lambda result: (
+            _place(result.key.protocol, [MAIN_PROTOCOL]),
+            _place(result.key.missing, TABLES.values()),
+            _place(result.key.data, DATASETS),
+            _place(result.key.method, METHODS),
+            result.key.rate,
+        ),
+    )
+
+
+Place = tuple[str, str, float]  # missing, data, rate
+
+
+def by_method(results: Iterable[Result]) -> dict[str, dict[Place, Result]]:
+    """Method → place → its result, of those that have one, in the paper's order; expects a single protocol."""
+    have = [result for result in results if result.mean is not None]
+    found: dict[str, dict[Place, Result]] = {
+        method: {} for method in in_order((result.key.method for result in have), METHODS)
+    }
+    for result in have:
+        found[result.key.method][result.key.missing, result.key.data, result.key.rate] = result
+    return found
+
+
+def common_masks(results: Iterable[Result]) -> set[int]:
+    """The masks that all of these have: their means over other masks are means of other things."""
+    masks = [set(result.summary.by_mask) for result in results]
+    return set.intersection(*masks) if masks else set()
+
+
+def mean_over(result: Result, masks: Iterable[int]) -> float:
+    """The mean over these masks only, in percent."""
+    return statistics.fmean(result.summary.mask_means[mask] for mask in masks)
+
+
+def paired_differences(first: Result, second: Result) -> list[float]:
+    """First minus second on every mask that both have, from the means over seeds; in percentage points."""
+    ours, theirs = first.summary.mask_means, second.summary.mask_means
+    return [ours[mask] - theirs[mask] for mask in sorted(common_masks([first, second]))]

@@ -1,0 +1,122 @@
+"""The front door: ``pagnn-bench COMMAND``. A command is imported when it is called, so that help answers at once."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from pagnn_bench import __version__
+from pagnn_bench.config.errors import RequestError
+
+HELP = """\
+pagnn-bench: train PaGNN and its rivals on graphs with missing node attributes, reproducibly.
+
+  pagnn-bench run [-m] [KEY=VALUE ...]      train a cell, or with -m all combinations; keeps what is done
+  pagnn-bench status [--watch]              how far the sweeps of a results folder have come
+  pagnn-bench tables [--compare paper]      the paper's tables from what is recorded; LaTeX, CSV, ...
+  pagnn-bench report [-o DIR] [--open]      one page: tables, figures, statistics, the paper's claims
+  pagnn-bench collect                       write all results into a few tables, fit to be committed
+  pagnn-bench list [GROUP]                  what there is: data, method, protocol, experiment, ...
+  pagnn-bench data list|fetch|verify [NAME] the datasets: statistics, download, checksums
+  pagnn-bench bench [--growth | --plan ...] speed and memory, beside a plain torch_geometric loop
+
+  pagnn-bench run method=pagnn_n data=cora missing=type1
+  pagnn-bench run -m method=pagnn_m,pagnn_n data=cora rate=0.1,0.5,0.9 missing=type1,type2
+  pagnn-bench run experiment=smoke          no data needed, done in seconds
+
+  pagnn-bench run --help                    all keys;  --version  the version
+"""
+
+
+# Where each command is; its function takes the remaining arguments and returns the exit code.
+COMMANDS = {
+    "run": "pagnn_bench.cli.run:run_command",
+    "status": "pagnn_bench.cli.status:status_command",
+    "tables": "pagnn_bench.cli.tables:tables_command",
+    "report": "pagnn_bench.cli.report:report_command",
+    "collect": "pagnn_bench.cli.collect:collect_command",
+    "list": "pagnn_bench.cli.list:list_command",
+    "data": "pagnn_bench.cli.data:data_command",
+    "bench": "pagnn_bench.cli.bench:bench_command",
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; the exit code."""
+    arguments = sys.argv[1:] if argv is None else argv
+    # Threads that wait for each other shall spin briefly and then sleep. Left to itself OpenMP spins so long that other
+    # work on the machine made an epoch forty times as long; sleeping at once (PASSIVE) doubled it on a quiet machine.
+    # Read when torch is loaded; whoever has set a policy of his own keeps it.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(HELP, end="")
+        return 0
+    if arguments[0] == "--version":
+        print(f"pagnn-bench {__version__}")
+        return 0
+    if arguments[0] in ("-sc", "--shell-completion"):
+        return _complete(arguments)
+    name, rest = arguments[0], arguments[1:]
+    try:
+        if name not in COMMANDS:
+            raise RequestError(f"{name}: no such command; choose one of {', '.join(COMMANDS)}.")
+        with _warnings_on_stderr():
+            code = _command(name)(rest)
+        sys.stdout.flush()
+        return code
+    except RequestError as error:
+        print(f"pagnn-bench: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            print(f"pagnn-bench: {error.filename or 'the output'}: {error.strerror}.", file=sys.stderr)
+        elif error.errno != errno.EPIPE:  # whoever reads our output, such as `head`, has seen enough
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor shall the end of Python complain
+        return 1
+
+
+def _command(name: str) -> Callable[[list[str]], int]:
+    module, _, function = COMMANDS[name].partition(":")
+    return getattr(importlib.import_module(module), function)
+
+
+@contextmanager
+def _warnings_on_stderr() -> Iterator[None]:
+    """Show what this package warns of; the root logger stays as it is, since Hydra logs its reports there."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("warning: %(message)s"))
+    logger = logging.getLogger("pagnn_bench")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def _complete(arguments: list[str]) -> int:
+    """Shell completion: ours for the subcommands, Hydra's for the keys and values of ``run``."""
+    line = os.environ.get("COMP_LINE", "")
+    words = line.split()
+    if "COMP_LINE" in os.environ and (len(words) < 2 or (len(words) == 2 and not line.endswith(" "))):
+        print(*COMMANDS)
+        return 0
+    if words[1:2] == ["list"]:
+        from pagnn_bench.config.catalogue import GROUPS
+
+        print(*GROUPS)
+        return 0
+    if words and words[1] != "run":
+        return 0
+    from pagnn_bench.cli.run import complete_run
+
+    return complete_run(arguments, line)

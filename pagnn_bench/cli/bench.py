@@ -1,0 +1,172 @@
+"""``pagnn-bench bench``: its command line. torch is imported only where something is measured."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+
+from pagnn_bench.bench.document import Document, check_writable, load_document
+from pagnn_bench.config.catalogue import choices
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.identity import parse_rate
+from pagnn_bench.engine.plan import MOST_THREADS
+
+EPILOG = """\
+  pagnn-bench bench --data cora --methods pagnn_n,mf --seeds 1,20 -o speed.json --figure speed.svg
+  pagnn-bench bench --growth -o growth.json                 cost against nodes, edges, features, hidden units, seeds
+  pagnn-bench bench --plan table2,table3 --from speed.json  how long whole experiments take on this machine
+  pagnn-bench bench --show speed.json --figure speed.svg    table and figure of what was measured before
+
+Nothing else should run beside a measurement.
+"""
+WRITERS = ("md", "latex", "html")
+
+
+def bench_command(arguments: Sequence[str]) -> int:
+    """Measure, or show what was measured; the exit code."""
+    options = _parser().parse_args(arguments)
+    if options.figure:
+        from pagnn_bench.bench.figure import check_figure
+
+        check_figure(options.figure)
+        check_writable(options.figure, "--figure")
+    check_writable(options.output, "-o")
+    if options.show:
+        if options.output:
+            raise RequestError(f"-o {options.output}: goes with a measurement, not with --show.")
+        document, code = load_document(options.show), 0
+    else:
+        document, code = _measurement(options)(options)
+    _show(document, options)
+    return code
+
+
+def _measurement(options: argparse.Namespace) -> Callable[[argparse.Namespace], tuple[Document, int]]:
+    from pagnn_bench.bench import run
+
+    if options.plan:
+        return run.plan
+    return run.growth if options.growth else run.speed
+
+
+def _show(document: Document, options: argparse.Namespace) -> None:
+    from pagnn_bench.analysis.tables.render import to_html, to_latex, to_markdown
+    from pagnn_bench.bench.layout import make_table
+
+    write = dict(zip(WRITERS, (to_markdown, to_latex, to_html)))[options.format]
+    print(write(make_table(document)), end="")
+    if options.figure:
+        from pagnn_bench.bench.figure import write_figure
+
+        write_figure(document, options.figure)
+
+
+def _parser() -> argparse.ArgumentParser:
+    from pagnn_bench.config.arguments import Parser
+
+    parser = Parser(
+        prog="pagnn-bench bench",
+        description="Speed and memory of training, beside a plain torch_geometric loop.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--growth", action="store_true", help="cost against size, on synthetic graphs")
+    what.add_argument(
+        "--plan",
+        metavar="NAMES",
+        type=_names("--plan", "experiment"),
+        help="time of these experiments, from the cells in --results",
+    )
+    what.add_argument("--show", metavar="FILE", help="show a measurement made before")
+    parser.add_argument("--data", type=_graphs, default="cora,citeseer,amaphoto", help="%(default)s")
+    parser.add_argument("--methods", type=_names("--methods", "method"), help="all; with --growth pagnn_n")
+    parser.add_argument("--missing", type=_names("--missing", "missing"), default="type1", help="%(default)s")
+    parser.add_argument("--rate", type=_rate, default=0.5, help="missing rate, %(default)s")
+    parser.add_argument(
+        "--seeds", type=_numbers("--seeds"), default="1,5,20", help="seeds trained at once, %(default)s"
+    )
+    parser.add_argument(
+        "--epochs",
+        type=_number("--epochs"),
+        default=100,
+        help="of a contender in a round, at the most (%(default)s)",
+    )
+    parser.add_argument("--repeats", type=_number("--repeats"), default=5, help="rounds, %(default)s")
+    parser.add_argument(
+        "--threads", type=_number("--threads", MOST_THREADS), help="CPU threads (as many as cores)"
+    )
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
+    parser.add_argument(
+        "--reference",
+        type=_reference,
+        default="plain,csr",
+        help="forms of the reference, %(default)s; or none",
+    )
+    parser.add_argument("--axes", type=_axes, default=None, help="what grows with --growth (all)")
+    parser.add_argument("--no-memory", dest="memory", action="store_false", help="leave peak memory out")
+    parser.add_argument(
+        "--results", metavar="DIR", help="results folder: measured cells, learned imputations"
+    )
+    parser.add_argument(
+        "--from", dest="speeds", metavar="FILE", help="speeds for --plan, from a document of bench"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write every single repeat as JSON")
+    parser.add_argument("--figure", metavar="FILE", help="draw a figure: .svg, .pdf or .png")
+    parser.add_argument("--format", choices=WRITERS, default="md", help="of the table, %(default)s")
+    return parser
+
+
+def _names(option: str, group: str) -> Callable[[str], list[str]]:
+    """A list of names from a group of choices."""
+    return lambda text: _chosen(option, text, list(choices(group)))
+
+
+def _graphs(text: str) -> list[str]:
+    """Datasets that are known by their name alone."""
+    return _chosen("--data", text, [name for name in choices("data") if name not in ("custom", "pyg")])
+
+
+def _chosen(option: str, text: str, valid: Sequence[str]) -> list[str]:
+    names = list(dict.fromkeys(text.split(",")))
+    for name in names:
+        if name not in valid:
+            raise RequestError(f"{option} {text}: {name or 'an empty name'} is none of {', '.join(valid)}.")
+    return names
+
+
+def _reference(text: str) -> list[str]:
+    from pagnn_bench.bench.speed import CSR, PLAIN
+
+    return [] if text == "none" else _chosen("--reference", text, (PLAIN, CSR))
+
+
+def _axes(text: str) -> list[str]:
+    from pagnn_bench.bench.growth import AXES
+
+    return _chosen("--axes", text, list(AXES))
+
+
+def _numbers(option: str) -> Callable[[str], list[int]]:
+    one = _number(option)
+    return lambda text: sorted({one(part) for part in text.split(",")})
+
+
+def _number(option: str, at_most: float = math.inf) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if text.isascii() and text.isdecimal() and 0 < int(text) <= at_most:
+            return int(text)
+        bounds = f"of at least 1 and at most {at_most:g}" if at_most < math.inf else "of at least 1"
+        raise RequestError(f"{option} {text}: give whole numbers {bounds}.")
+
+    return read
+
+
+def _rate(text: str) -> float:
+    try:
+        return parse_rate(float(text))
+    except ValueError as error:
+        raise RequestError(
+            f"rate={text}: the missing rate is a number from 0 up to, but not including, 1."
+        ) from error

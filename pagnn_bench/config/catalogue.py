@@ -1,0 +1,62 @@
+"""What can be chosen, read from the configuration files themselves (no Hydra, so it answers at once)."""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pagnn_bench.config.errors import RequestError
+
+GROUPS = ("data", "missing", "method", "protocol", "experiment", "backend")
+PACKAGED = Path(str(files("pagnn_bench.conf")))
+
+
+def choices(group: str, folder: str | None = None) -> dict[str, str]:
+    """Name → one-line description of every file of a configuration group, sorted by name.
+
+    Args:
+        group: one of ``GROUPS``.
+        folder: with choices of the user's own (``--config-dir``), which need not have a description.
+    """
+    found = {}
+    for place in (PACKAGED, *([Path(folder)] if folder else [])):
+        for file in place.joinpath(group).glob("*.yaml"):
+            content = _read(file)
+            # An experiment sets keys of all groups, so its own name and description stand under `experiment`.
+            about = content.get("experiment") or {} if group == "experiment" else content
+            found[file.stem] = str(about.get("description", ""))
+    return dict(sorted(found.items()))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(_bytes(file).decode("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise RequestError(f"--config-dir: {file} is not YAML ({' '.join(str(error).split())}).") from error
+    return content if isinstance(content, dict) else {}
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise RequestError(f"--config-dir: {file} cannot be read ({error.strerror}).") from error
+
+
+def check_folder(folder: str) -> None:
+    """Refuse a ``--config-dir`` that is not there, or that changes one of our files: Hydra would take ours instead."""
+    if not os.path.isdir(folder):
+        raise RequestError(f"--config-dir {folder}: there is no such folder.")
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise RequestError(f"--config-dir {folder}: the folder may not be read.")
+    for ours in sorted(PACKAGED.rglob("*.yaml")):
+        theirs = Path(folder, ours.relative_to(PACKAGED))
+        if os.path.isfile(theirs) and _bytes(theirs) != ours.read_bytes():
+            raise RequestError(
+                f"--config-dir {folder}: {ours.relative_to(PACKAGED)} has the name of a file of pagnn-bench, which "
+                "would be used in its place; give it a name of its own."
+            )

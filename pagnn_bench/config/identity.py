@@ -1,0 +1,171 @@
+"""Identity: what a cell and a trial are, and every random seed derived from them.
+
+A *cell* is one entry of the paper's tables: method x data x missing type x rate, under one protocol.
+A *trial* is one training run inside a cell: one mask (which entries are missing) and one seed (weights and dropout).
+Nothing here imports torch, so a finished cell can be recognised at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pagnn_bench.config.errors import RequestError
+
+# Keys that say where things lie or how they are shown; they change no number and so are no part of an identity.
+# `recommended` and `published` flow into method.* and protocol.* by interpolation and are counted there.
+NOT_IDENTITY = frozenset({"description", "label", "root", "path", "recommended", "published", "paper"})
+
+# Keys that were added after results had been recorded, with the value that stands for what was done before: a cell that
+# has this value is the cell that it was without the key.
+LATER_KEYS: dict[str, dict[str, Any]] = {
+    "method": {"layers": 2},
+    "protocol": {"decay": "all", "tuning": None},
+}
+
+TRIES = "tuning"  # the protocol's name in the records of what was tried in a search
+
+MOST = 100_000  # masks or seeds of one command: a slip of the finger should not fill the memory
+
+
+def check_keys(group: str, config: Mapping[str, Any], own: Collection[str], who: str) -> None:
+    """Refuse a group without a key that is read, or with one that nobody reads: it would pass for a setting."""
+    for key in sorted(set(own) - config.keys()):
+        raise RequestError(f"{group}.{key}: {who} needs this key.")
+    for key in sorted(config.keys() - set(own) - NOT_IDENTITY - {"name"}):
+        raise RequestError(f"{group}.{key}: {who} has no such key.")
+
+
+def canonical_json(value: Any) -> str:
+    """One text per value: sorted keys, no white space."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def digest(value: Any, length: int = 64) -> str:
+    """Hexadecimal SHA-256 of the canonical JSON of ``value``, cut to ``length`` characters."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
+
+
+def seed_for(purpose: str, **axes: str | int | float) -> int:
+    """A 63-bit seed that depends on the named axes and on nothing else.
+
+    Two purposes, or two values of any axis, give unrelated streams; the order in which trials run plays no part.
+    """
+    return int(digest({"purpose": purpose, **axes}, 16), 16) >> 1
+
+
+def parse_indices(key: str, value: Any) -> list[int]:
+    """``masks`` and ``seeds``: a positive count n (indices 0..n-1) or a list of distinct non-negative indices."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        if value > MOST:
+            raise RequestError(f"{key}={value}: at most {MOST} at once.")
+        return list(range(value))
+    if isinstance(value, list) and value and all(type(i) is int and i >= 0 for i in value):
+        if len(set(value)) == len(value):
+            return sorted(value)
+        raise RequestError(f"{key}={value}: an index is named twice.")
+    raise RequestError(f"{key}={value}: give a count of at least 1 or a list of indices such as [0,1,2].")
+
+
+def parse_rate(value: Any) -> float:
+    """The missing rate, a number in [0, 1)."""
+    if type(value) in (int, float) and value >= 0 and (rate := round(float(value), 10)) < 1:
+        return rate  # range(0.1,0.9,0.2) has 0.30000000000000004
+    raise RequestError(f"rate={value}: the missing rate is a number from 0 up to, but not including, 1.")
+
+
+def identity_part(group: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a group that tell one cell from another."""
+    later = LATER_KEYS.get(group, {})
+    return {
+        key: value
+        for key, value in config.items()
+        if key not in NOT_IDENTITY and not (key in later and value == later[key])
+    }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of a table, as plain data (what the configuration resolves to).
+
+    Attributes:
+        method, data, missing, protocol: the resolved groups, each with a ``name``.
+        rate: share of missing entries, in [0, 1).
+    """
+
+    method: dict[str, Any]
+    data: dict[str, Any]
+    missing: dict[str, Any]
+    protocol: dict[str, Any]
+    rate: float
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Cell:
+        """Build a cell from the resolved top-level configuration (a plain mapping)."""
+        groups = {}
+        for group in ("method", "data", "missing", "protocol"):
+            name = config[group]["name"]
+            # It is part of a folder's name; a number will do.
+            if type(name) not in (str, int) or not re.fullmatch(r"[\w.+-]+", str(name)):
+                raise RequestError(
+                    f"{group}.name={name}: use letters, digits, dots, dashes and underscores only."
+                )
+            groups[group] = {**config[group], "name": str(name)}
+        data = groups["data"]
+        if data.get("path"):
+            # A file of the user's own is known by its content: it may move, but it must not change unnoticed.
+            path = Path(str(data["path"])).expanduser()
+            try:
+                if not path.is_file():  # an error where the folder may not be read
+                    raise RequestError(f"data.path={data['path']}: there is no such file.")
+                data["content"] = hashlib.sha256(path.read_bytes()).hexdigest()
+            except OSError as error:
+                raise RequestError(f"data.path={data['path']}: cannot be read ({error.strerror}).") from error
+        return cls(**groups, rate=parse_rate(config["rate"]))
+
+    def description(self) -> dict[str, Any]:
+        """The cell as plain data, enough to build it again anywhere: without the places of files on this machine."""
+        data = {key: value for key, value in self.data.items() if key not in ("root", "path")}
+        groups = {"method": self.method, "missing": self.missing, "protocol": self.protocol}
+        return {**groups, "data": data, "rate": self.rate}
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything that can change a number, and nothing else."""
+        groups = ("method", "data", "missing", "protocol")
+        return {**{group: identity_part(group, getattr(self, group)) for group in groups}, "rate": self.rate}
+
+    @cached_property
+    def hash(self) -> str:
+        return digest(self.identity, 12)
+
+    @cached_property
+    def id(self) -> str:
+        """Readable and unique, fit for a folder name: ``cora-type1-0.1-pagnn_n-paper-0123456789ab``."""
+        parts = (self.data["name"], self.missing["name"], f"{self.rate:g}", self.method["name"])
+        return "-".join((*parts, self.protocol["name"], self.hash))
+
+    def __str__(self) -> str:
+        return f"{self.method['name']} on {self.data['name']}, {self.missing['name']}, rate {self.rate:g}"
+
+    # All methods, protocols and splits see the same masks: only these axes enter the mask's seed.
+    def _mask_axes(self, mask: int) -> dict[str, str | int | float]:
+        return {"data": self.data["name"], "missing": self.missing["name"], "rate": self.rate, "mask": mask}
+
+    def mask_seed(self, mask: int) -> int:
+        """Seed of the missing entries: data, type, rate and mask index; never the method."""
+        return seed_for("mask", **self._mask_axes(mask))
+
+    def method_seed(self, mask: int) -> int:
+        """Seed of what a method learns once per mask (an imputation model): also the method."""
+        return seed_for("method", method=self.method["name"], **self._mask_axes(mask))
+
+    def trial_seed(self, purpose: str, mask: int, seed: int) -> int:
+        """Seed of one trial's own randomness; ``purpose`` is ``weights``, ``dropout`` or ``method``."""
+        return seed_for(purpose, method=self.method["name"], seed=seed, **self._mask_axes(mask))

@@ -1,0 +1,176 @@
+"""What sets cells of the same name apart: settings that differ from the defaults in ``conf``.
+
+A cell whose settings are all default is called ``pagnn_n`` on ``cora`` under ``paper``. Anything else is part of the
+name, as in ``pagnn_n[hidden=32]`` or ``cora[split=random]``, so that two settings never meet in one entry of a table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from pagnn_bench.config.identity import NOT_IDENTITY, TRIES, Cell, canonical_json, identity_part
+
+GROUPS = ("method", "data", "missing", "protocol")
+LONGEST_VALUE = 24  # a checksum need not be shown in full
+UNKNOWN = object()
+
+
+def find_variants(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
+    """For every cell (by hash) and every group the settings that are not default, as ``"hidden=32,bias=false"``.
+
+    A method that ``conf`` does not know (one of the user's own) has as its default what most of its cells on that
+    dataset have, the tries of a search apart. A protocol that it does not know (of an experiment) has no default where
+    its settings vary on one dataset: there is no usual one in a grid, so all of them are named.
+    """
+    cells = list(cells)
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for group in GROUPS:
+        namesakes: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+        for cell in cells:
+            namesakes[getattr(cell, group)["name"], cell.data["name"]].append(cell)
+        varying: dict[str, set[str]] = defaultdict(set)
+        if group == "protocol":
+            for (name, _), same in namesakes.items():
+                varying[name] |= _varying([_settings("protocol", cell.protocol) for cell in same])
+        for (name, _), same in namesakes.items():
+            reported = [cell for cell in same if cell.protocol["name"] != TRIES] or same
+            usual = _most_common(_settings(group, getattr(cell, group)) for cell in reported)
+            usual = {key: value for key, value in usual.items() if key not in varying[name]}
+            # Of graphs in files of one's own the checksum need be shown only where there are several.
+            one = len({getattr(cell, group).get("content") for cell in same}) == 1
+            for cell in same:
+                default = _defaults(cell, group) or usual
+                if one and "content" in getattr(cell, group):
+                    default = {**default, "content": getattr(cell, group)["content"]}
+                settings = _settings(group, getattr(cell, group))
+                found[cell.hash][group] = _difference(settings, {**default, **_chosen(cell, group, settings)})
+    return dict(found)
+
+
+def _varying(settings: Sequence[dict[str, Any]]) -> set[str]:
+    """The keys that not all of these have with the same value."""
+    keys = {key for each in settings for key in each}
+    return {key for key in keys if len({canonical_json(each.get(key)) for each in settings}) > 1}
+
+
+def set_apart(cells: Iterable[Cell]) -> dict[str, str]:
+    """For every cell (by hash) all its settings that are not default, as one text; often empty."""
+    return {key: ", ".join(filter(None, groups.values())) for key, groups in find_variants(cells).items()}
+
+
+def _chosen(cell: Cell, group: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that ``protocol=tuned`` chose for a cell: under this protocol they are what they should be."""
+    chosen = [name for name in settings if name.startswith("tuning.chosen.")] if group == "protocol" else []
+    of_group = (cell.protocol.get("tuning") or {}).get("chosen", {})
+    chosen += [name for name in settings if f"{group}.{name}" in of_group]
+    return {name: settings[name] for name in chosen}
+
+
+def _settings(group: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """What counts in a group, flat: nested keys joined by dots."""
+    return _flat(identity_part(group, config))
+
+
+def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping) and value:
+            flat |= {f"{key}.{inner}": content for inner, content in _flat(value).items()}
+        else:
+            flat[key] = value
+    return flat
+
+
+def _most_common(settings: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    counted = Counter(map(canonical_json, settings))
+    common: dict[str, Any] = json.loads(counted.most_common(1)[0][0])
+    return common
+
+
+def _defaults(cell: Cell, group: str) -> dict[str, Any] | None:
+    """The packaged settings of a group, with what they take from the cell's other groups filled in; None if unknown.
+
+    What a packaged dataset recommends is read from its file and not from the cell: settings recommended in another
+    version, or by the person who ran it, are other settings.
+    """
+    if not _packaged(group, getattr(cell, group)["name"]):
+        return None
+    recommended = _file("data", cell.data["name"]).get("recommended")
+    data = {**cell.data, "recommended": recommended} if recommended else cell.data
+    # A method's settings may depend on the protocol and a protocol's on the method (protocol=paper).
+    groups = {name: _packaged(name, getattr(cell, name)["name"]) for name in ("method", "protocol")}
+    others = {name: packaged or getattr(cell, name) for name, packaged in groups.items()}
+    packaged = _packaged(group, getattr(cell, group)["name"])
+    found = _resolved(group, canonical_json({**others, "data": data, group: packaged}))
+    # What refers to something that only a run knows counts as default.
+    given = _settings(group, getattr(cell, group))
+    return {key: given.get(key) if value is UNKNOWN else value for key, value in found.items()}
+
+
+@cache
+def _resolved(group: str, groups: str) -> dict[str, Any]:
+    """The settings of a group of a configuration (JSON), interpolations filled in."""
+    config, settings = OmegaConf.create(json.loads(groups)), {}
+    for key in config[group]:
+        if key in NOT_IDENTITY:
+            continue
+        try:
+            value = OmegaConf.select(config, f"{group}.{key}")
+            settings[key] = (
+                OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+            )
+        except OmegaConfBaseException:
+            settings[key] = UNKNOWN
+    return _settings(group, settings)
+
+
+@cache
+def _packaged(group: str, name: str) -> dict[str, Any]:
+    """The configuration file of a choice, with the files that it builds on; empty if there is none."""
+    content = dict(_file(group, name))
+    config: dict[str, Any] = {}
+    for entry in content.pop("defaults", []):
+        if isinstance(entry, str) and entry != "_self_":
+            config |= _packaged(group, entry.partition("@")[0])
+    return config | content
+
+
+@cache
+def _file(group: str, name: str) -> dict[str, Any]:
+    """What stands in the file of a choice; empty if there is none."""
+    file = files("pagnn_bench.conf").joinpath(group, f"{name}.yaml")
+    return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+def _difference(settings: Mapping[str, Any], default: Mapping[str, Any]) -> str:
+    changed = [
+        f"{key}={_show(settings[key]) if key in settings else 'unset'}"
+        for key in sorted({*settings, *default})
+        if key not in settings or key not in default or not _same(settings[key], default[key])
+    ]
+    return ",".join(changed)
+
+
+def _same(first: Any, second: Any) -> bool:
+    """As the identity of a cell has it, where 0, 0.0 and false are three."""
+    return canonical_json(first) == canonical_json(second)
+
+
+def _show(value: Any) -> str:
+    text = (
+        f"{value:g}"
+        if isinstance(value, float)
+        else value
+        if isinstance(value, str)
+        else canonical_json(value)
+    )
+    return text if len(text) <= LONGEST_VALUE else f"{text[:8]}…"

@@ -1,0 +1,1 @@
+"""Plan, execute, outcome: what is wanted, what is done, who trains the rest, and where."""

@@ -1,0 +1,160 @@
+"""What is asked for, what of it is already there, and the batches that are left, in the order to run them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.identity import Cell, parse_indices
+from pagnn_bench.records.store import Store
+
+WHAT = frozenset({"method", "data", "missing", "protocol", "rate", "masks", "seeds", "experiment"})
+MOST_THREADS = 1024  # torch dies of a hundred thousand
+
+
+@dataclass(frozen=True)
+class Request:
+    """One cell and the trials of it that are wanted, as (mask, seed)."""
+
+    cell: Cell
+    trials: frozenset[tuple[int, int]]
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Request:
+        for group in ("method", "data", "missing", "protocol"):
+            if "name" not in (config.get(group) or {}):  # deleted, or a file that is only part of a choice
+                raise RequestError(
+                    f"{group}: choose one of `pagnn-bench list {group}`, or give your file a `name:`."
+                )
+        _need(config, ("rate", "masks", "seeds"))
+        masks, seeds = parse_indices("masks", config["masks"]), parse_indices("seeds", config["seeds"])
+        return cls(Cell.from_config(config), frozenset(itertools.product(masks, seeds)))
+
+
+def _short(value: Any) -> Any:
+    """A group by its name."""
+    return value["name"] if isinstance(value, Mapping) and "name" in value else value
+
+
+def _need(config: Mapping[str, Any], keys: Iterable[str]) -> None:
+    """Refuse a configuration from which a key was deleted (``~rate``)."""
+    for key in keys:
+        if key not in config:
+            raise RequestError(f"{key}: a run needs it; leave out ~{key}.")
+
+
+def collect_requests(configs: Sequence[Mapping[str, Any]]) -> list[Request]:
+    """One request per cell, in the order asked for: combinations that differ in masks or seeds only are one cell."""
+    requests: dict[str, Request] = {}
+    for request in map(Request.from_config, configs):
+        earlier = requests.get(request.cell.hash, request)
+        requests[request.cell.hash] = replace(request, trials=request.trials | earlier.trials)
+    return list(requests.values())
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to run, as opposed to what: no part of a trial's identity, and numbers change by rounding only."""
+
+    results_dir: str
+    device: str
+    threads: int | None
+    stack: int
+    force: bool
+    train_curve: bool
+    cache: bool
+    dry_run: bool
+    n_jobs: int
+    backend: dict[str, Any]
+    tensorboard: str | None
+
+    @classmethod
+    def shared_by(cls, configs: Sequence[Mapping[str, Any]]) -> Settings:
+        """The settings of a command, which its combinations must have in common."""
+        for config in configs:
+            _need(config, cls.__dataclass_fields__)
+            for key in sorted(config.keys() - cls.__dataclass_fields__.keys() - WHAT):
+                raise RequestError(f"{key}={config[key]}: a run has no such key.")
+        for key in cls.__dataclass_fields__:
+            values = list(dict.fromkeys(str(_short(config[key])) for config in configs))
+            if len(values) > 1:
+                raise RequestError(f"{key}={','.join(values)}: one value for all combinations of a command.")
+        return cls.from_config(configs[0])
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Settings:
+        if config["results_dir"] in (None, ""):
+            raise RequestError(f"results_dir={config['results_dir']}: give the name of a folder.")
+        values = {key: config[key] for key in cls.__dataclass_fields__}
+        folder = os.path.expanduser(str(config["results_dir"]))  # a folder may be called 2024
+        settings = cls(**{**values, "results_dir": folder})
+        for key in ("stack", "n_jobs"):
+            if type(getattr(settings, key)) is not int or getattr(settings, key) < 1:
+                raise RequestError(f"{key}={getattr(settings, key)}: give a whole number of at least 1.")
+        threads = settings.threads
+        if threads is not None and (type(threads) is not int or not 1 <= threads <= MOST_THREADS):
+            raise RequestError(f"threads={threads}: give a whole number from 1 to {MOST_THREADS}, or null.")
+        for key in ("force", "train_curve", "cache", "dry_run"):
+            if not isinstance(getattr(settings, key), bool):
+                raise RequestError(f"{key}={getattr(settings, key)}: choose true or false.")
+        return settings
+
+    @property
+    def cache_dir(self) -> str | None:
+        """Where learned imputations are kept."""
+        return os.path.join(self.results_dir, "imputed") if self.cache else None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Trials of one cell and mask that train as one stack."""
+
+    cell: Cell
+    mask: int
+    seeds: list[int]
+    generation: int
+
+
+Job: TypeAlias = "tuple[Batch, ...]"  # batches on one mask that train as one stack
+
+
+def make_jobs(plan: Sequence[Batch], size: int, key: Callable[[Cell], str | None]) -> list[Job]:
+    """The batches of a plan in stacks of about ``size`` trials, in the order of their first batches.
+
+    Args:
+        plan: batches in the order to run them.
+        size: a batch joins a stack that it does not make larger than this.
+        key: cells with the same key can share a stack; None cannot.
+    """
+    jobs: list[list[Batch]] = []
+    open_jobs: dict[tuple[str, int, int], list[Batch]] = {}
+    keys = {batch.cell.hash: key(batch.cell) for batch in plan}
+    for batch in plan:
+        shared = keys[batch.cell.hash]
+        place = (shared or "", batch.mask, batch.generation)
+        job = open_jobs.get(place) if shared is not None else None
+        if job is None or sum(len(each.seeds) for each in [*job, batch]) > size:
+            job = open_jobs[place] = []
+            jobs.append(job)
+        job.append(batch)
+    return [tuple(job) for job in jobs]
+
+
+def make_plan(requests: Sequence[Request], store: Store, settings: Settings) -> list[Batch]:
+    """The batches still to do, breadth first: one mask of every cell before the second mask of any."""
+    batches = []
+    for request in requests:
+        masks, seeds = (sorted(set(axis)) for axis in zip(*request.trials))
+        generation = store.next_generation(request.cell) if settings.force else 0
+        todo = dict.fromkeys(masks, seeds) if settings.force else store.missing(request.cell, masks, seeds)
+        for mask, left in todo.items():
+            wanted = [seed for seed in left if (mask, seed) in request.trials]
+            for first in range(0, len(wanted), settings.stack):
+                chunk = wanted[first : first + settings.stack]
+                batches.append(Batch(request.cell, mask, chunk, generation))
+    # A stable sort: inside a mask, cells stay in the order they were asked for.
+    return sorted(batches, key=lambda batch: batch.mask)

@@ -1,0 +1,92 @@
+"""One progress bar over all trials of a command: ETA, where it is, and the running mean."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self
+
+from tqdm import tqdm
+
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.engine.outcome import Outcome
+
+# How often the bar is drawn: smoothly for a person, rarely into a log file.
+TERMINAL_SECONDS, LOG_SECONDS = 0.2, 30.0
+
+
+class Watcher:
+    """Who looks on while a batch is trained; this one does not care."""
+
+    def epoch(self, epoch: int, finished: Sequence[Mapping[str, Any]]) -> None:
+        """One epoch of the stack is over, and these trials with it."""
+
+    def report(self, text: str) -> None:
+        """How far the preparation of a mask has come (a learned imputation may take minutes)."""
+
+
+class Progress(Watcher):
+    """Counts trials as they finish; inside a stack it shows the epoch, so that a long batch is seen to move."""
+
+    def __init__(self, trials: int) -> None:
+        self._interval = TERMINAL_SECONDS if sys.stderr.isatty() else LOG_SECONDS
+        self.bar = tqdm(
+            total=trials, unit="trial", dynamic_ncols=True, smoothing=0, mininterval=self._interval
+        )
+        self._left = self._failed = 0
+        # By cell, since masks of one cell do not follow each other: breadth first.
+        self._by_cell: dict[str, list[float]] = {}
+        self._accuracies: list[float] = []
+        self._shown = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.bar.close()
+
+    def start(self, cell: Cell, mask: int, trials: int) -> None:
+        """A batch begins; whatever the last one left unfinished (it failed) is counted."""
+        self._skip()
+        self._left = trials
+        self._accuracies = self._by_cell.setdefault(cell.hash, [])
+        self.bar.set_description_str(f"{cell}, mask {mask}", refresh=False)
+
+    def epoch(self, epoch: int, finished: Sequence[Mapping[str, Any]]) -> None:
+        self._count(finished)
+        self.report(f"epoch {epoch}")
+
+    def report(self, text: str) -> None:
+        if time.monotonic() - self._shown >= self._interval:
+            self._shown = time.monotonic()
+            self._draw(text)
+
+    def counted(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+        """Pass on outcomes that were trained out of sight, and count their trials."""
+        for outcome in outcomes:
+            self.start(outcome.batch.cell, outcome.batch.mask, len(outcome.batch.seeds))
+            self._count(outcome.records)
+            self._skip()
+            self._draw()
+            yield outcome
+
+    def _count(self, finished: Sequence[Mapping[str, Any]]) -> None:
+        good = [record["test_acc"] for record in finished if record["status"] == "ok"]
+        self._accuracies += good
+        self._failed += len(finished) - len(good)
+        self._left -= len(finished)
+        self.bar.update(len(finished))
+
+    def _draw(self, text: str = "") -> None:
+        notes = [text] if text else []
+        if self._accuracies:
+            notes.append(f"mean {100 * sum(self._accuracies) / len(self._accuracies):.2f} %")
+        if self._failed:
+            notes.append(f"{self._failed} failed")
+        self.bar.set_postfix_str(", ".join(notes))
+
+    def _skip(self) -> None:
+        self._failed += self._left
+        self.bar.update(self._left)
+        self._left = 0

@@ -1,0 +1,218 @@
+"""Plan, execute, store: train what is missing, batch by batch, on whatever backend.
+
+Nothing here imports torch until there is something to train.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.config.text import count, duration
+from pagnn_bench.config.variants import set_apart
+from pagnn_bench.engine.backends import open_backend
+from pagnn_bench.engine.backends.options import check_options
+from pagnn_bench.engine.estimate import estimate_seconds
+from pagnn_bench.engine.plan import Batch, Request, Settings, collect_requests, make_jobs, make_plan
+from pagnn_bench.engine.progress import Progress
+from pagnn_bench.engine.tensorboard import ScalarLog
+from pagnn_bench.engine.tuning import choose, is_tuned, pending_tries
+from pagnn_bench.records.runs import RunLog
+from pagnn_bench.records.sealed import StoreError
+from pagnn_bench.records.store import Store
+
+STOPPED = 130  # exit code after Ctrl-C or SIGTERM
+
+Tell: TypeAlias = "Callable[[Sequence[Request], Store], None]"
+
+
+def run(configs: Sequence[dict[str, Any]], tell: Tell) -> int:
+    """Run the cells of one command; those of ``protocol=tuned`` after the search for their settings.
+
+    Args:
+        configs: resolved configurations, one per combination; a trial that several ask for is trained once.
+        tell: shows a person what came out; not asked after a search that went well, nor when interrupted.
+
+    Returns:
+        The exit code: 0; 1 if something failed; 130 if it was interrupted. What is finished is kept in any case.
+    """
+    settings = Settings.shared_by(configs)
+    check_options(settings.backend)
+    collect_requests(configs)  # refuses a wrong configuration before a search is trained for it
+    store = Store(settings.results_dir)
+    if tuned := [config for config in configs if is_tuned(config)]:
+        code, broken = _search(tuned, store, settings, tell)
+        if settings.dry_run or settings.backend["name"] == "slurm" or code == STOPPED:
+            return code
+        ready = [config for config in configs if config not in broken]
+        configs = [choose(config, store) if is_tuned(config) else config for config in ready]
+        if broken:
+            return max(1, _run(configs, store, settings, tell)) if configs else 1
+    return _run(configs, store, settings, tell)
+
+
+def _search(
+    tuned: Sequence[dict[str, Any]], store: Store, settings: Settings, tell: Tell
+) -> tuple[int, list[dict[str, Any]]]:
+    """Train the tries of all searches, rung by rung.
+
+    Returns:
+        (exit code, the configurations whose search broke off). A setting that diverges is a bad one and has its
+        records; a search that broke off has none to choose by.
+    """
+    code, broken = 0, []
+    pending = [(config, tries) for config in tuned if (tries := pending_tries(config, store))]
+    if not pending:
+        print("Search on validation data: all done already.")
+    while pending:
+        print("Search on validation data:", end=" ")
+        search = [tried for _, tries in pending for tried in tries]
+        code = max(code, _run(search, store, settings, tell, summary=False))
+        if settings.dry_run or settings.backend["name"] == "slurm" or code == STOPPED:
+            break
+        after = [(config, tries, pending_tries(config, store)) for config, tries in pending]
+        broken += [config for config, tries, left in after if left == tries]
+        pending = [(config, left) for config, tries, left in after if left and left != tries]
+    return code, broken
+
+
+def _run(
+    configs: Sequence[dict[str, Any]], store: Store, settings: Settings, tell: Tell, summary: bool = True
+) -> int:
+    requests = collect_requests(configs)
+    plan = make_plan(requests, store, settings)
+    wanted = sum(len(request.trials) for request in requests)
+    todo = sum(len(batch.seeds) for batch in plan)
+    head = f"{count(len(requests), 'cell')}, {count(wanted, 'trial')}:"
+    _check(plan, settings)  # before a word is said of training
+    if settings.dry_run:
+        print(f"{head} {wanted - todo} done already, {todo} to train{_estimate(plan, store)}.")
+        _print_plan(requests, plan)
+        return 0
+    code = 0
+    if plan:
+        guess = _estimate(plan, store) if len(requests) > 1 else ""
+        print(f"{head} {wanted - todo} done already, {todo} to train{guess}.", flush=True)
+        code = _train(plan, requests, store, settings)
+        if settings.backend["name"] == "slurm":
+            return code  # nothing to tell yet
+    else:
+        print(f"{head} all done already, nothing to train (force=true trains again).")
+    if (summary or code) and code != STOPPED:
+        tell(requests, store)
+    return code
+
+
+def told_apart(requests: Sequence[Request]) -> dict[str, str]:
+    """For every cell (by hash) what tells it from others of its method, data, type and rate; often nothing."""
+    cells = [request.cell for request in requests]
+    several, settings = len({cell.protocol["name"] for cell in cells}) > 1, set_apart(cells)
+    protocols = {cell.hash: f"protocol {cell.protocol['name']}" if several else "" for cell in cells}
+    return {key: ", ".join(filter(None, (protocol, settings[key]))) for key, protocol in protocols.items()}
+
+
+def _estimate(plan: Sequence[Batch], store: Store) -> str:
+    seconds, unknown = estimate_seconds(plan, store)
+    if not seconds:
+        return ""
+    rest = f" and {count(unknown, 'trial')} of unknown length" if unknown else ""
+    return f", about {duration(seconds)} in one process{rest}"
+
+
+def _print_plan(requests: Sequence[Request], plan: Sequence[Batch]) -> None:
+    """One line a cell: what a dry run shows."""
+    left: dict[str, int] = {}
+    for batch in plan:
+        left[batch.cell.hash] = left.get(batch.cell.hash, 0) + len(batch.seeds)
+    apart = told_apart(requests)
+    for request in requests:
+        todo, what = left.get(request.cell.hash, 0), apart[request.cell.hash]
+        name = f"{request.cell} ({what})" if what else request.cell
+        print(f"  {name}: {len(request.trials) - todo} done, {todo} to train")
+
+
+def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, settings: Settings) -> int:
+    """Train all batches and save each as it ends; the exit code. A batch that breaks off does not stop the others."""
+    from pagnn_bench.engine.execute import graph_of, stack_key
+
+    for cell in _cells(plan):
+        graph_of(cell)
+    if settings.backend["name"] == "slurm":
+        return _submit(plan, requests, store, settings)
+    backend = open_backend(settings)
+    jobs = make_jobs(plan, settings.stack, stack_key)
+    scalars = ScalarLog(settings.tensorboard) if settings.tensorboard else None
+    store.prepare()
+    progress = Progress(sum(len(batch.seeds) for batch in plan))
+    failed = False
+    try:
+        with progress, _terminable(), _run_log(plan, requests, store) as log:
+            for outcome in backend.run(jobs, progress):
+                outcome.save(store)
+                log.done(len(outcome.batch.seeds))
+                if scalars is not None:
+                    scalars.add(outcome)
+                failed |= outcome.failed
+    except StoreError as error:  # a full disk, say: what follows could not be kept either
+        print(f"pagnn-bench: {error} Every batch saved before is kept.", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        same = "the same command without force=true" if settings.force else "the same command"
+        print(f"Stopped. Every finished batch is kept; {same} goes on from here.", file=sys.stderr)
+        return STOPPED
+    return int(failed)
+
+
+def _check(plan: Sequence[Batch], settings: Settings) -> None:
+    """Refuse a plan that asks for something that makes no sense."""
+    if plan:
+        from pagnn_bench.engine.execute import check_cell, check_device, pick_device  # which bring torch
+
+        # A plan may be for another machine, and workers elsewhere have devices of their own.
+        here = settings.backend["name"] == "local" and not settings.dry_run
+        (pick_device if here else check_device)(settings.device)
+        for cell in _cells(plan):
+            check_cell(cell)
+
+
+def _cells(plan: Sequence[Batch]) -> list[Cell]:
+    """The cells of a plan, each once."""
+    return list({batch.cell.hash: batch.cell for batch in plan}.values())
+
+
+def _submit(plan: Sequence[Batch], requests: Sequence[Request], store: Store, settings: Settings) -> int:
+    """Hand the plan to Slurm and return; the jobs save their results themselves."""
+    from pagnn_bench.engine.backends.slurm import submit
+
+    store.prepare()
+    jobs = submit(plan, settings)
+    _run_log(plan, requests, store).submitted(jobs)
+    print(
+        f"Submitted {count(len(plan), 'batch', 'batches')} in {count(len(jobs), 'job')}: {jobs[0]} to {jobs[-1]}."
+    )
+    print(f"pagnn-bench status --results {store.results_dir} shows how far they are.")
+    return 0
+
+
+def _run_log(plan: Sequence[Batch], requests: Sequence[Request], store: Store) -> RunLog:
+    """What others may see of this command."""
+    wanted = [(request.cell, request.trials) for request in requests]
+    return RunLog(store.results_dir, wanted, to_train=sum(len(batch.seeds) for batch in plan))
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM end a sweep as Ctrl-C does, so that a batch system's time limit leaves clean results."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)

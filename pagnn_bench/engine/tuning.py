@@ -1,0 +1,198 @@
+"""Settings chosen on validation data: every method gets the same number of tries, per dataset, type and rate.
+
+The tries are trials like any others, recorded under the protocol ``tuning``: a search that is killed goes on where it
+was, and what was tried can be looked up. The choice is made from the records, so it is the same wherever they are read.
+
+A search has one or more *rungs*. Each trains the best settings of the rung before with further seeds, so that most of
+the trials go to settings that may win (successive halving).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from statistics import fmean
+from typing import Any, TypeAlias
+
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.identity import TRIES, Cell, parse_indices, parse_rate, seed_for
+from pagnn_bench.records.store import Store
+
+RANGES = ("uniform", "log_uniform")
+FRUITLESS = 1000  # draws in a row that bring nothing new: the space is exhausted
+Config: TypeAlias = "dict[str, Any]"
+Setting: TypeAlias = "dict[str, Any]"  # dotted key → value
+Rung: TypeAlias = "tuple[int, int]"  # how many settings, how many seeds of each
+
+
+def is_tuned(config: Mapping[str, Any]) -> bool:
+    """Whether this configuration asks for settings that are yet to be chosen."""
+    return config["protocol"].get("tuning") is not None
+
+
+def pending_tries(config: Config, store: Store) -> list[Config]:
+    """What is to be tried next for one cell: the rung that has not ended; nothing once the search is over."""
+    return _climb(config, store)[1]
+
+
+def choose(config: Config, store: Store) -> Config:
+    """The configuration with the setting that came out best in the last rung of a search that is over."""
+    ranked, pending = _climb(config, store)
+    if pending:
+        raise ValueError("the search is not over")
+    best, tuning = ranked[0], config["protocol"]["tuning"]
+    chosen = _with(config, best, config["protocol"]["name"])
+    chosen["protocol"]["tuning"] = {**tuning, "chosen": best}
+    return chosen
+
+
+def _climb(config: Config, store: Store) -> tuple[list[Setting], list[Config]]:
+    """(the settings of the last rung that has ended, best first; the tries of the first that has not, if any)."""
+    settings = _settings(config)
+    for kept, seeds in _rungs(config["protocol"]["tuning"]):
+        settings = settings[:kept]
+        tries = [_try(config, setting, seeds) for setting in settings]
+        scores = [_score(tried, store) for tried in tries]
+        if None in scores:
+            return settings, tries
+        # A stable sort: of equal settings the earlier one wins, and the first of all is the published one.
+        order = sorted(range(len(settings)), key=lambda k: -(scores[k] or 0.0))
+        settings = [settings[k] for k in order]
+    return settings, []
+
+
+def _try(config: Config, setting: Setting, seeds: int) -> Config:
+    mask = config["protocol"]["tuning"]["mask"]
+    return {**_with(config, setting, TRIES), "masks": [mask], "seeds": seeds}
+
+
+def _score(tried: Config, store: Store) -> float | None:
+    """Mean validation accuracy of a setting; a trial that diverged counts as 0. None before all have ended."""
+    recorded = store.load(Cell.from_config(tried))
+    wanted = [recorded.get((tried["masks"][0], seed)) for seed in range(tried["seeds"])]
+    ended = [trial for trial in wanted if trial is not None]
+    if len(ended) < len(wanted):
+        return None
+    return fmean(trial.record["val_acc"] if trial.ok else 0.0 for trial in ended)
+
+
+def _rungs(tuning: Mapping[str, Any]) -> list[Rung]:
+    """A search is one rung of ``budget`` settings with ``seeds`` seeds each, and those of ``rungs`` after it."""
+    return [(tuning["budget"], tuning["seeds"]), *map(tuple, tuning.get("rungs") or [])]
+
+
+def _settings(config: Config) -> list[Setting]:
+    """The setting as published and random others, ``budget`` in all, or the whole space if that is smaller."""
+    tuning, method = config["protocol"]["tuning"], config["method"]["name"]
+    _check(tuning)
+    masks = parse_indices("masks", config["masks"])
+    if tuning["mask"] in masks and not tuning.get("reported_mask", False):
+        raise RequestError(
+            f"protocol.tuning.mask={tuning['mask']}: masks={config['masks']} has it, too; "
+            "search on a mask that is not reported."
+        )
+    space = {**tuning["space"], **(tuning.get("own") or {}).get(method, {})}
+    for key, values in space.items():
+        _check_values(key, values)
+    space = {key: values for key, values in space.items() if not _is_absent(config, key, tuning)}
+    settings = [{key: _get(config, key) for key in space}]
+    for drawn in _draws(config, space):
+        if len(settings) == tuning["budget"]:
+            break
+        settings.append(drawn)
+    return settings
+
+
+def _draws(config: Config, space: Mapping[str, Any]) -> Iterator[Setting]:
+    """Random settings, each once and none as published: a function of the cell and the space, not of the budget."""
+    axes: dict[str, str | int | float] = {
+        group: config[group]["name"] for group in ("method", "data", "missing")
+    }
+    axes["rate"] = parse_rate(config["rate"])
+    seen, number, fruitless = [{key: _get(config, key) for key in space}], 0, 0
+    while fruitless < FRUITLESS:
+        setting = {
+            key: _drawn(values, seed_for("tuning", key=key, draw=number, **axes) / 2**63)
+            for key, values in space.items()
+        }
+        number += 1
+        fruitless += 1
+        if setting not in seen:
+            seen.append(setting)
+            fruitless = 0
+            yield setting
+
+
+def _drawn(values: Any, share: float) -> Any:
+    """The value at a share of [0, 1) of a list or range; of a range rounded to three digits."""
+    if isinstance(values, list):
+        return values[int(share * len(values))]
+    [(kind, (low, high))] = values.items()
+    value = low + share * (high - low) if kind == "uniform" else low * (high / low) ** share
+    return float(f"{value:.3g}")
+
+
+def _check(tuning: Any) -> None:
+    """Refuse a search that makes no sense."""
+    if not isinstance(tuning, Mapping):
+        raise RequestError(f"protocol.tuning={tuning}: give its keys, such as protocol.tuning.budget=20.")
+    spaces = {"space": tuning.get("space"), "own": tuning.get("own") or {}}
+    if isinstance(spaces["own"], Mapping):
+        spaces |= {f"own.{method}": space for method, space in spaces["own"].items()}
+    for key, space in spaces.items():
+        if not isinstance(space, Mapping):
+            raise RequestError(f"protocol.tuning.{key}={space}: give lists of values by key.")
+    for key in ("budget", "mask", "seeds"):
+        least = 0 if key == "mask" else 1
+        if type(tuning.get(key)) is not int or tuning[key] < least:
+            raise RequestError(
+                f"protocol.tuning.{key}={tuning.get(key)}: give a whole number of at least {least}."
+            )
+    rungs = tuning.get("rungs") or []
+    pairs = isinstance(rungs, list) and all(
+        isinstance(rung, list) and len(rung) == 2 and all(type(n) is int and n >= 1 for n in rung)
+        for rung in rungs
+    )
+    # Fewer settings and more seeds from rung to rung: the trials of one are part of the next.
+    if not pairs or any(b[0] > a[0] or b[1] < a[1] for a, b in pairwise(_rungs(tuning))):
+        raise RequestError(
+            f"protocol.tuning.rungs={rungs}: give pairs of settings and seeds, ever fewer settings with more seeds."
+        )
+
+
+def _check_values(key: str, values: Any) -> None:
+    if isinstance(values, list) and values:
+        return
+    if isinstance(values, Mapping) and len(values) == 1:
+        [(kind, ends)] = values.items()
+        numbers = isinstance(ends, list) and len(ends) == 2 and all(type(n) in (int, float) for n in ends)
+        if kind in RANGES and numbers and ends[0] < ends[1] < math.inf and (kind == "uniform" or ends[0] > 0):
+            return
+    raise RequestError(
+        f"protocol.tuning: {key}={values}: give a list of values, or a range such as {{log_uniform: [1e-4, 1e-1]}}."
+    )
+
+
+def _is_absent(config: Config, key: str, tuning: Mapping[str, Any]) -> bool:
+    """Whether a key of the common space is one that this method does not have (GCNmf has no input_dropout)."""
+    group, _, name = key.partition(".")
+    return key in tuning["space"] and group == "method" and name not in config["method"]
+
+
+def _get(config: Config, key: str) -> Any:
+    group, _, name = key.partition(".")
+    if group not in ("method", "protocol") or name not in config[group]:
+        raise RequestError(f"protocol.tuning: {config['method']['name']} has no key {key}.")
+    return config[group][name]
+
+
+def _with(config: Config, setting: Setting, protocol: str) -> Config:
+    changed = copy.deepcopy(config)
+    for key, value in setting.items():
+        group, _, name = key.partition(".")
+        changed[group][name] = value
+    del changed["protocol"]["tuning"]
+    changed["protocol"]["name"] = protocol
+    return changed

@@ -1,0 +1,170 @@
+"""Sealed files: JSON with a schema and a checksum, written whole or not at all.
+
+Whoever reads one knows that it is complete and that nothing has changed since.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import logging
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.identity import digest
+
+SCHEMA = 1
+
+logger = logging.getLogger(__name__)
+
+
+class StoreError(Exception):
+    """A result could not be written (the disk is full, say); everything saved before is still whole."""
+
+
+class NewerSchemaError(Exception):
+    """The file was written by a later version of this package: it is not ours to judge."""
+
+
+class SealedFiles:
+    """Reads sealed files and takes care of the damaged ones: each is named, set aside and never counted.
+
+    Attributes:
+        damaged: the paths met so far that could not be counted, and why.
+    """
+
+    def __init__(self) -> None:
+        self.damaged: dict[Path, str] = {}
+
+    def read(self, path: Path, **expected: str) -> dict[str, Any] | None:
+        """The content of a sealed file, or None if it cannot be counted; all but absence is reported."""
+        try:
+            return read_sealed(path, expected)
+        except FileNotFoundError:
+            return None
+        except NewerSchemaError as error:
+            self.report(path, f"{error}; not counted")
+        except OSError as error:  # it may be whole: no reason to touch it
+            self.report(path, f"cannot be read ({error.strerror}); not counted")
+        except ValueError as error:
+            return self._set_aside(path, str(error), expected)
+        return None
+
+    def _set_aside(self, path: Path, reason: str, expected: Mapping[str, str]) -> dict[str, Any] | None:
+        """Rename a damaged file, never over an earlier one; its content if it proves whole after all."""
+        candidates = (path.with_name(f"{path.name}.damaged{n or ''}") for n in itertools.count())
+        aside = next(candidate for candidate in candidates if not os.path.lexists(candidate))
+        try:
+            os.rename(path, aside)
+        except OSError as error:  # the folder is read-only, or another reader was faster
+            self.report(path, f"{reason}; not counted, and not set aside ({error.strerror})")
+            return None
+        # Between our look and our renaming a writer may have replaced the damaged file by a whole one.
+        with suppress(OSError, ValueError, NewerSchemaError):
+            content = read_sealed(aside, expected)
+            os.replace(aside, path)
+            return content
+        self.report(path, f"{reason}; not counted, set aside as {aside.name}")
+        return None
+
+    def report(self, path: Path, reason: str) -> None:
+        """Note, and warn of once, why a path is not counted."""
+        if self.damaged.get(path) != reason:
+            self.damaged[path] = reason
+            logger.warning("%s %s.", path, reason)
+
+
+def read_sealed(path: Path, expected: Mapping[str, str]) -> dict[str, Any]:
+    """Read a file that :func:`write_sealed` wrote and in which the ``expected`` keys have these values.
+
+    Raises:
+        ValueError: the file is damaged; says how.
+        NewerSchemaError, OSError: the file cannot be used, but nothing is known to be wrong with it.
+    """
+    try:
+        body = json.loads(path.read_bytes().decode("utf-8"))
+    except IsADirectoryError:
+        raise ValueError("is a folder") from None
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise ValueError("is a link that leads nowhere") from None
+        raise
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"is not complete JSON in UTF-8 ({error})") from None
+    schema = body.get("schema") if isinstance(body, dict) else None
+    if type(schema) is int and schema > SCHEMA:
+        raise NewerSchemaError(f"has schema {schema} of a later pagnn-bench; this one reads schema {SCHEMA}")
+    if schema != SCHEMA:
+        raise ValueError("is not a result file")
+    if body.pop("sha256", None) != digest(body):
+        raise ValueError("does not match its checksum")
+    for key, value in expected.items():
+        if body.get(key) != value:
+            raise ValueError(f"has {key} {body.get(key)} where {value} belongs")
+    return body
+
+
+def write_sealed(path: Path, content: Mapping[str, Any], indent: int | None = None) -> None:
+    """Write ``content`` with schema and checksum: whatever happens, all of it is there or nothing.
+
+    Raises:
+        StoreError: the file could not be written.
+        ValueError, TypeError: the content is not JSON; NaN and infinity are not.
+    """
+    # Sealed is what a reader will see: JSON makes every key a string and every tuple a list.
+    body = json.loads(json.dumps({"schema": SCHEMA, **content}, allow_nan=False))
+    text = json.dumps({**body, "sha256": digest(body)}, indent=indent) + "\n"
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: temporary file, flushed to the disk, renamed into place.
+
+    Raises:
+        StoreError: the file could not be written; whatever was there before is still there.
+    """
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
+    try:
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _sync_folder(path.parent.parent)
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise StoreError(f"{path} could not be saved: {error.strerror}.") from error
+    finally:
+        with suppress(OSError):  # after the renaming there is none
+            temporary.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name in ``folder`` survive a power cut, where the file system can do that."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        # Windows does not open folders, and some network file systems do not sync them: no harm to the file.
+        if error.errno not in (errno.EACCES, errno.EINVAL, errno.ENOTSUP):
+            raise
+
+
+def names_in(folder: Path) -> list[str]:
+    """What a folder holds, in a fixed order; a folder that does not exist holds nothing."""
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RequestError(f"results_dir: {folder} cannot be read ({error.strerror}).") from error

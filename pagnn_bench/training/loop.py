@@ -1,0 +1,255 @@
+"""One training loop for every method: S seeds at once, each stopped and kept at its own epoch."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.identity import LATER_KEYS, check_keys
+from pagnn_bench.missing import FEATURE_NORMS, IncompleteGraph
+from pagnn_bench.nn.dropout import DropoutStreams
+from pagnn_bench.nn.network import PARTS, StackedNetwork
+from pagnn_bench.training.optimiser import DECAYS, StackedAdam
+from pagnn_bench.training.stopping import RULES, StoppingRule, stopping_rule
+
+# The test nodes are most of a graph: seeds that stop together are tested a few at a time, to bound the memory.
+TESTED_AT_ONCE = 4
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How networks are trained; fields as the keys of ``conf/protocol``."""
+
+    lr: float
+    weight_decay: float
+    patience: int
+    max_epochs: int
+    stopping: str
+    init_gain: float
+    feature_norm: str
+    decay: str = "all"
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Protocol:
+        training = {**LATER_KEYS["protocol"], **config}
+        training.pop("tuning")
+        check_keys("protocol", training, cls.__dataclass_fields__.keys(), "a protocol")
+        values = {key: training[key] for key in cls.__dataclass_fields__}
+        for key, low in {"lr": 0, "weight_decay": None, "init_gain": 0}.items():
+            number = values[key]
+            valid = type(number) in (int, float) and math.isfinite(number)  # a bool is an int, too
+            if not valid or (number < 0 if low is None else number <= low):
+                bound = "not below 0" if low is None else "above 0"
+                raise RequestError(f"protocol.{key}={number}: give a number {bound}.")
+        for key in ("patience", "max_epochs"):
+            if type(values[key]) is not int or values[key] < 1:
+                raise RequestError(f"protocol.{key}={values[key]}: give a whole number of at least 1.")
+        for key, choices in {"stopping": RULES, "feature_norm": FEATURE_NORMS, "decay": DECAYS}.items():
+            if values[key] not in list(choices):  # a list cannot be looked up in a dict
+                raise RequestError(f"protocol.{key}={values[key]}: choose one of {', '.join(choices)}.")
+        return cls(**values)
+
+
+@dataclass
+class TrainingResult:
+    """Records of S trials and where the time went.
+
+    Attributes:
+        records: one dict per seed, in the order of the stack: status, test_acc, val_acc, val_loss, best_epoch, epochs,
+            peak_epoch and peak_val_acc, the highest validation accuracy of all epochs, which a rule need not keep (and
+            reason of a failed one, curve if asked for).
+        train_seconds: forward, backward and step of all epochs, evaluation excluded.
+        eval_seconds: validation of all epochs and the test evaluations.
+        seed_epochs: Σ epochs over the seeds: train_seconds / seed_epochs is the time of one epoch of one seed.
+    """
+
+    records: list[dict[str, Any]]
+    train_seconds: float = 0.0
+    eval_seconds: float = 0.0
+    seed_epochs: int = 0
+
+
+@dataclass
+class _Stack:
+    """The seeds still in training, and the best weights seen of each."""
+
+    network: StackedNetwork
+    optimizer: StackedAdam
+    streams: DropoutStreams
+    alive: np.ndarray  # position of each member in the original order
+    best: dict[str, Tensor] = field(default_factory=dict)
+    kept: list[dict[str, Any]] = field(default_factory=list)  # epoch and scores of the best weights
+
+    def remember(self, members: np.ndarray) -> None:
+        """Keep a copy of the present weights of these members (bool [S])."""
+        parameters = dict(self.network.named_parameters())
+        if not self.best:
+            self.best = {name: p.detach().clone() for name, p in parameters.items()}
+            return
+        index = torch.from_numpy(np.flatnonzero(members)).to(self.streams.device)
+        for name, p in parameters.items():
+            self.best[name].index_copy_(0, index, p.detach().index_select(0, index))
+
+    def select(self, keep: np.ndarray) -> None:
+        """Go on with these members only: weights, optimiser state, dropout streams and best weights."""
+        index = torch.from_numpy(keep).to(self.streams.device)
+        before = dict(self.network.named_parameters())
+        self.network.replace({name: p.detach().index_select(0, index) for name, p in before.items()})
+        self.optimizer = self.optimizer.selected(self.network, keep)
+        self.best = {name: b.index_select(0, index) for name, b in self.best.items()}
+        self.streams.select(keep.tolist())
+        self.alive = self.alive[keep]
+        self.kept = [self.kept[k] for k in keep]
+
+
+def train(
+    network: StackedNetwork,
+    graph: IncompleteGraph,
+    protocol: Protocol | Sequence[Protocol],
+    dropout_seeds: Sequence[int],
+    device: torch.device,
+    keep_curve: bool = False,
+    on_epoch: Callable[[int, Sequence[dict[str, Any]]], None] | None = None,
+    dropout_rates: Sequence[float] | None = None,
+) -> TrainingResult:
+    """Train all members of a stack to their own early stop.
+
+    The members share nothing but the matrix products: losses are summed over the stack, so each gradient is that of
+    the seed alone; a member that stops, or whose loss is no longer finite, leaves the stack.
+
+    Args:
+        network: S stacked networks.
+        graph: labels and split.
+        protocol: optimiser and stopping rule; one per member in a stack of settings, which may differ in learning rate
+            and weight decay only.
+        dropout_seeds: one per member.
+        device: where the network lives.
+        keep_curve: keep the training loss of every epoch in the record.
+        on_epoch: called after every epoch with the epoch and the records that it finished.
+        dropout_rates: one per member in a stack of settings that differ in it.
+    """
+    nodes = {part: torch.from_numpy(getattr(graph.split, part)) for part in PARTS}
+    labels = {part: torch.from_numpy(graph.labels)[index].to(device) for part, index in nodes.items()}
+    members = len(dropout_seeds)
+    protocols = [protocol] * members if isinstance(protocol, Protocol) else list(protocol)
+    protocol = _common(protocols)
+    streams = DropoutStreams(dropout_seeds, device, dropout_rates)
+    rates, decays = ([getattr(own, key) for own in protocols] for key in ("lr", "weight_decay"))
+    optimizer = StackedAdam(network, rates, decays, protocol.decay)
+    stack = _Stack(network, optimizer, streams, np.arange(members))
+    stack.kept = [{} for _ in range(members)]
+    rule = stopping_rule(protocol.stopping, members, protocol.patience)
+    result = TrainingResult(records=[{} for _ in range(members)])
+    curves: list[list[float]] = [[] for _ in range(members)]
+
+    for epoch in range(1, protocol.max_epochs + 1):
+        start = _clock(device)
+        network.zero_grad(set_to_none=True)
+        losses = _losses(network("train", streams), labels["train"])
+        losses.sum().backward()
+        stack.optimizer.step()
+        trained = _clock(device)
+        with torch.no_grad():
+            logits = network("val", None)
+            scores = torch.stack((losses, _losses(logits, labels["val"]), _correct(logits, labels["val"])))
+        # The only transfer from the device in an epoch.
+        train_loss, val_loss, val_correct = scores.double().cpu().numpy()
+        val_acc = val_correct / len(labels["val"])
+        result.seed_epochs += len(stack.alive)
+        if keep_curve:
+            for member, value in zip(stack.alive, train_loss):
+                curves[member].append(float(value))
+
+        best, stop = rule.update(val_loss, val_acc)
+        if best.any():
+            stack.remember(best)
+            for k in np.flatnonzero(best):
+                stack.kept[k] = {
+                    "val_loss": float(val_loss[k]),
+                    "val_acc": float(val_acc[k]),
+                    "best_epoch": epoch,
+                }
+        diverged = ~(np.isfinite(train_loss) & np.isfinite(val_loss))
+        done = stop | diverged | (epoch == protocol.max_epochs)
+        finished: list[dict[str, Any]] = []
+        if done.any():
+            finished = _finish(stack, rule, done, diverged, epoch, labels["test"])
+            for member, record in zip(stack.alive[done], finished):
+                result.records[member] = record
+            keep = np.flatnonzero(~done)
+            if len(keep):
+                stack.select(keep)
+                rule.select(keep)
+        result.train_seconds += trained - start
+        result.eval_seconds += _clock(device) - trained
+        if on_epoch is not None:
+            on_epoch(epoch, finished)
+        if done.all():
+            break
+    if keep_curve:
+        for record, curve in zip(result.records, curves):
+            record["curve"] = [value if math.isfinite(value) else None for value in curve]
+    return result
+
+
+def _finish(
+    stack: _Stack, rule: StoppingRule, done: np.ndarray, diverged: np.ndarray, epoch: int, labels: Tensor
+) -> list[dict[str, Any]]:
+    """The records of the members that are done, in stack order; their best weights are tested here, once."""
+    good = np.flatnonzero(done & ~diverged)
+    test_acc: dict[int, float] = {}
+    if len(good):
+        index = torch.from_numpy(good).to(labels.device)
+        correct = []
+        with torch.no_grad():
+            for few in index.split(TESTED_AT_ONCE):
+                best = {name: b.index_select(0, few) for name, b in stack.best.items()}
+                logits = torch.func.functional_call(stack.network, best, ("test", None))
+                correct.append(_correct(logits, labels).double().cpu().numpy())
+        test_acc = {int(k): float(c) / len(labels) for k, c in zip(good, np.concatenate(correct))}
+    records: list[dict[str, Any]] = []
+    for k in np.flatnonzero(done):
+        if diverged[k]:
+            reason = f"the loss was no longer a finite number after epoch {epoch}"
+            records.append({"status": "failed", "reason": reason, "epochs": epoch})
+        else:
+            peak = {"peak_epoch": int(rule.peak_epoch[k]), "peak_val_acc": float(rule.best_acc[k])}
+            kept = {"status": "ok", "test_acc": test_acc[int(k)], **stack.kept[k], "epochs": epoch}
+            records.append({**kept, **peak})
+    return records
+
+
+def _common(protocols: Sequence[Protocol]) -> Protocol:
+    """What the members of a stack must have in common, as the protocol of the first."""
+    first = protocols[0]
+    if any(replace(own, lr=first.lr, weight_decay=first.weight_decay) != first for own in protocols):
+        raise ValueError("the members of a stack differ in more than learning rate and weight decay")
+    return first
+
+
+def _losses(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean cross entropy of every member: logits [S, m, C], labels [m] → [S]."""
+    members, count, _ = logits.shape
+    target = labels.expand(members, count)
+    return F.cross_entropy(logits.transpose(1, 2), target, reduction="none").mean(dim=1)
+
+
+def _correct(logits: Tensor, labels: Tensor) -> Tensor:
+    """How many nodes are classified correctly: [S, m, C], [m] → [S], whole numbers."""
+    return (logits.argmax(dim=2) == labels).sum(dim=1).to(logits.dtype)
+
+
+def _clock(device: torch.device) -> float:
+    """Seconds, once the device has done all it was asked to do."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()

@@ -1,0 +1,71 @@
+"""A real Dask scheduler with workers on loopback, one of which is killed in the middle."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.engine.backends.common import SWEEP, accuracies, pagnn_bench
+
+pytest.importorskip("distributed", reason="Dask is not installed (pip install 'pagnn-bench[dask]')")
+pytestmark = pytest.mark.engines
+
+ADDRESS = "tcp://127.0.0.1:28786"
+
+
+@pytest.fixture
+def workers(tmp_path) -> Iterator[list[subprocess.Popen[bytes]]]:
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    options = ["--host", "127.0.0.1", "--no-dashboard"]
+    scheduler = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_scheduler", *options, "--port", "28786"], **quiet
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_worker",
+        ADDRESS,
+        "--nthreads",
+        "1",
+        *options,
+        "--no-nanny",
+    ]
+    processes = [subprocess.Popen(command, **quiet) for _ in range(2)]
+    yield processes
+    for process in (*processes, scheduler):
+        process.kill()
+        process.wait()
+
+
+def test_the_cluster_equals_one_process_though_a_worker_dies(undisturbed, workers, tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "pagnn_bench",
+        "run",
+        *SWEEP,
+        "backend=dask",
+        f"backend.address={ADDRESS}",
+    ]
+    sweep = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    while not list(tmp_path.glob("results/cells/*/mask*.json")):
+        assert sweep.poll() is None, sweep.stdout.read()
+        time.sleep(0.05)
+    workers[0].send_signal(signal.SIGKILL)
+    assert sweep.wait(timeout=240) == 0, sweep.stdout.read()
+    assert accuracies(tmp_path / "results") == undisturbed
+
+
+def test_no_scheduler_is_one_sentence(tmp_path):
+    wrong = ("backend=dask", "backend.address=tcp://127.0.0.1:1", "backend.timeout=1")
+    done = pagnn_bench("run", *SWEEP, *wrong, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert "backend.address=tcp://127.0.0.1:1" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

@@ -1,8 +1,0 @@
-import pytest
-
-from pagnn_bench.store import Store
-
-
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store(tmp_path / "results")
