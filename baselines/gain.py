@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -51,6 +51,8 @@ class GAIN(LearnedImputation):
         **common: see :class:`LearnedImputation`.
     """
 
+    finishing: ClassVar[tuple[str, ...]] = ("round",)
+
     def __init__(
         self,
         width: int | None,
@@ -88,8 +90,10 @@ class GAIN(LearnedImputation):
         players = (perceptron(x.shape[1], width, generator).to(context.device) for _ in range(2))
         game = Game(*players, alpha=self.alpha, noise=noise)
         self._train(game, x, learned, held, generator, context)
-        filled = unit.restored(self._generate(game, x, known).cpu().numpy())
-        return rounded(filled, graph) if self.round else filled
+        return unit.restored(self._generate(game, x, known).cpu().numpy())
+
+    def finish(self, learned: np.ndarray, graph: IncompleteGraph, context: Context) -> np.ndarray:
+        return rounded(learned, graph) if self.round else learned
 
     def _train(
         self,

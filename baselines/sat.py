@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
+from scipy.special import expit
 from torch import Tensor
 
 from pagnn_bench.baselines.sat_model import (
@@ -20,6 +22,7 @@ from pagnn_bench.baselines.sat_model import (
     recall,
     sample_pairs,
 )
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import seed_for
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import LearnedImputation
@@ -32,6 +35,7 @@ from pagnn_bench.nn.propagate import symmetric_operator
 from pagnn_bench.nn.sparse import SparseOperator
 
 RECALL_AT = 10  # reference code: the epoch is chosen by Recall@10
+KEEPS = ("last", "best")
 
 
 class SAT(LearnedImputation):
@@ -47,7 +51,7 @@ class SAT(LearnedImputation):
 
     All are means: BCEw over t x d, where ones weigh w = #zeros / #ones of X_T; links over the non-zeros of Â and
     as many other pairs, drawn once. Nodes without attributes become sigmoid(dec_x(z_a)). Part of the observed nodes
-    is not in T: these say, by Recall@10 of dec_x(z_a), which epoch is kept. Where features are not binary they are
+    is not in T: these can say, by Recall@10 of dec_x(z_a), which epoch is kept. Where features are not binary they are
     scaled to [0, 1], w is 1, and the loss of dec_x(z_a) on these nodes takes the place of the recall.
 
     Generator and discriminator have an optimiser each. (The reference has one for both, which under older versions of
@@ -61,9 +65,10 @@ class SAT(LearnedImputation):
         lambda_r, lambda_c, lambda_g: weights of the losses: own kind, cross, adversarial.
         n_gene, n_disc: steps of generator and discriminator per epoch.
         epochs: at the most.
-        held_out: share of the observed nodes that choose the epoch.
-        evaluate_every: epochs from one look at the held-out nodes to the next.
-        patience: epochs without a better score after which training stops; None: never.
+        keep: ``last``, the weights after all epochs, or ``best``, those of the highest score on the held-out nodes.
+        held_out: share of the observed nodes that are not learned from.
+        evaluate_every: epochs from one look at the held-out nodes to the next; for ``best`` only.
+        patience: epochs without a better score after which training stops; None: never. For ``best`` only.
         calibrated: undo the weight w, so that filled values are the model's probabilities.
         **common: see :class:`LearnedImputation`.
     """
@@ -72,6 +77,7 @@ class SAT(LearnedImputation):
     patterns_reason: ClassVar[str] = (
         "SAT completes nodes that lack all attributes (missing=type1); it has no input for a node that lacks some"
     )
+    finishing: ClassVar[tuple[str, ...]] = ("calibrated",)
 
     def __init__(
         self,
@@ -86,6 +92,7 @@ class SAT(LearnedImputation):
         n_gene: int,
         n_disc: int,
         epochs: int,
+        keep: str,
         held_out: float,
         evaluate_every: int,
         patience: int | None,
@@ -102,6 +109,9 @@ class SAT(LearnedImputation):
         self.lambda_g = not_negative("lambda_g", lambda_g)
         self.n_gene, self.n_disc = whole("n_gene", n_gene), whole("n_disc", n_disc)
         self.epochs, self.evaluate_every = whole("epochs", epochs), whole("evaluate_every", evaluate_every)
+        if keep not in KEEPS:
+            raise RequestError(f"method.keep={keep}: choose one of {', '.join(KEEPS)}.")
+        self.keep = keep
         self.patience = None if patience is None else whole("patience", patience)
         self.calibrated = flag("calibrated", calibrated)
 
@@ -110,7 +120,7 @@ class SAT(LearnedImputation):
         if rows is None:
             raise ValueError(self.patterns_reason)
         training = Training(self, graph, context)
-        best = BestWeights(training.generator, self.patience or self.epochs)
+        best = BestWeights(training.generator, self.patience or self.epochs) if self.keep == "best" else None
         for epoch in range(1, self.epochs + 1):
             context.report(f"SAT {epoch}/{self.epochs}")
             for _ in range(self.n_gene):
@@ -118,13 +128,55 @@ class SAT(LearnedImputation):
             for _ in range(self.n_disc):
                 training.discriminator_step()
             look = epoch % self.evaluate_every == 0 or epoch == self.epochs
-            if look and best.is_over(training.error(), epoch):
+            if best is not None and look and best.is_over(training.error(), epoch):
                 break
-        best.restore()
+        if best is not None:
+            best.restore()
         missing = np.flatnonzero(~rows)
-        filled = np.zeros(graph.observed.shape, dtype=np.float32)
-        filled[missing] = training.probabilities(missing)
-        return training.unit.restored(filled)
+        logits = np.zeros(graph.observed.shape, dtype=np.float32)
+        logits[missing] = training.logits(missing).cpu().numpy()
+        return logits
+
+    def finish(self, learned: np.ndarray, graph: IncompleteGraph, context: Context) -> np.ndarray:
+        """From logits to features: σ(l), or calibrated σ(l - log w), in the units of the features.
+
+        Ones that weigh w times as much shift the best logit by log w, which ``calibrated`` takes back.
+        """
+        known = Known.of(graph, self.held_out, context.seed)
+        shift = math.log(known.weight) if self.calibrated else 0.0
+        return known.unit.restored(expit(learned - np.float32(shift)))
+
+
+@dataclass(frozen=True)
+class Known:
+    """What SAT learns from: some of the nodes that have attributes.
+
+    Attributes:
+        learned, held: the nodes T, and the nodes that are held out.
+        unit: the scale in which features are learned.
+        features: the features of all nodes in this scale [n, d].
+        binary: whether all observed features are 0 or 1.
+        weight: w.
+    """
+
+    learned: np.ndarray
+    held: np.ndarray
+    unit: UnitRange
+    features: np.ndarray
+    binary: bool
+    weight: float
+
+    @classmethod
+    def of(cls, graph: IncompleteGraph, held_out: float, seed: int) -> Self:
+        assert graph.observed.rows is not None
+        rng = np.random.default_rng(seed_for("sat nodes", seed=seed))
+        learned, held = hold_out(np.flatnonzero(graph.observed.rows), held_out, rng)
+        unit = UnitRange.of(graph)
+        features = unit.scaled(graph)
+        size, ones = features[learned].size, float(features[learned].sum())
+        binary = bool(np.isin(graph.features.data, (0, 1)).all())
+        weight = (size - ones) / ones if binary and 0 < ones < size else 1.0
+        return cls(learned, held, unit, features, binary, weight)
 
 
 class Training:
@@ -133,27 +185,23 @@ class Training:
     Attributes:
         generator: both encoders and both decoders.
         discriminator: D.
-        learned, held: the nodes T, and the nodes that choose the epoch.
-        unit: the scale in which features are learned.
+        learned, held: the nodes T, and the nodes that may choose the epoch.
         weight: w.
         by_recall: whether the epoch is chosen by Recall@10.
     """
 
     def __init__(self, settings: SAT, graph: IncompleteGraph, context: Context) -> None:
-        assert graph.observed.rows is not None
         self.settings, self.device = settings, context.device
-        rng = np.random.default_rng(seed_for("sat nodes and pairs", seed=context.seed))
+        rng = np.random.default_rng(seed_for("sat pairs", seed=context.seed))
         weights = torch.Generator().manual_seed(seed_for("sat weights", seed=context.seed))
         self.noise = torch.Generator(self.device).manual_seed(seed_for("sat noise", seed=context.seed))
         self.streams = DropoutStreams([seed_for("sat dropout", seed=context.seed)], self.device)
 
-        self.learned, self.held = hold_out(np.flatnonzero(graph.observed.rows), settings.held_out, rng)
+        known = Known.of(graph, settings.held_out, context.seed)
+        self.learned, self.held, self.weight = known.learned, known.held, known.weight
         self.index = torch.from_numpy(self.learned).to(self.device)
-        self.unit = UnitRange.of(graph)
-        x, truth = (self.unit.scaled(graph)[nodes] for nodes in (self.learned, self.held))
-        binary, ones = bool(np.isin(graph.features.data, (0, 1)).all()), float(x.sum())
-        self.weight = (x.size - ones) / ones if binary and 0 < ones < x.size else 1.0
-        self.by_recall = binary and bool(truth.any())
+        x, truth = (known.features[nodes] for nodes in (self.learned, self.held))
+        self.by_recall = known.binary and bool(truth.any())
         self.truth = torch.from_numpy(truth).to(self.device)
         self.feature_loss = FeatureLoss(torch.from_numpy(x).to(self.device), self.weight)
 
@@ -162,9 +210,9 @@ class Training:
         self.all_pairs, self.learned_pairs = (
             AdjacencyLoss(sample_pairs(part, rng), self.device) for part in (operator, inside)
         )
-        known, propagate = make_input(sp.csr_array(x), self.device), SparseOperator(operator, self.device)
+        source, propagate = make_input(sp.csr_array(x), self.device), SparseOperator(operator, self.device)
         sizes, rate = (*graph.observed.shape, settings.width, settings.latent), settings.model_dropout
-        self.generator = Generator(known, propagate, sizes, rate, weights).to(self.device)
+        self.generator = Generator(source, propagate, sizes, rate, weights).to(self.device)
         self.discriminator = MLP((settings.latent, settings.latent, 1), rate, weights).to(self.device)
         lr, decay = settings.model_lr, settings.model_weight_decay
         self.generator_adam, self.discriminator_adam = (
@@ -208,10 +256,6 @@ class Training:
     def error(self) -> float:
         """How badly the links alone tell the attributes of the held-out nodes: 1 - Recall@10, or the cross entropy."""
         logits = self.logits(self.held)
-        if not logits.isfinite().all():
-            raise FloatingPointError(
-                "SAT diverged: its logits are no longer finite numbers (method.model_lr is too high)"
-            )
         if self.by_recall:
             return 1 - recall(logits, self.truth, RECALL_AT)
         return float(F.binary_cross_entropy_with_logits(logits, self.truth))
@@ -220,12 +264,9 @@ class Training:
         """dec_x(z_a) of some nodes [m, d], without dropout."""
         with torch.no_grad():
             z = self.generator.structure(None)[torch.from_numpy(nodes).to(self.device)]
-            return self.generator.decode_features(z, None)
-
-    def probabilities(self, nodes: np.ndarray) -> np.ndarray:
-        """What SAT fills in for some nodes [m, d], in [0, 1].
-
-        Ones that weigh w times as much shift the best logit by log w, which ``calibrated`` takes back.
-        """
-        shift = math.log(self.weight) if self.settings.calibrated else 0.0
-        return torch.sigmoid(self.logits(nodes) - shift).cpu().numpy()
+            logits = self.generator.decode_features(z, None)
+        if not logits.isfinite().all():
+            raise FloatingPointError(
+                "SAT diverged: its logits are no longer finite numbers (method.model_lr is too high)"
+            )
+        return logits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,12 +57,15 @@ class LearnedImputation(ImputationMethod):
     rounded to half precision, whether they come from the file or not, so both ways give the same trial. Where nothing
     is missing there is nothing to learn.
 
-    A subclass writes :meth:`learn`.
+    A subclass writes :meth:`learn`. What it does to the values afterwards, at no cost, goes into :meth:`finish`, and
+    the keys that decide it into ``finishing``: settings that differ in them only share what was learned.
 
     Args:
         per_seed: train the model anew for every seed.
         **common: see :class:`TwoLayerMethod`.
     """
+
+    finishing: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, per_seed: bool, **common: Any) -> None:
         super().__init__(**common)
@@ -72,10 +75,14 @@ class LearnedImputation(ImputationMethod):
     def learn(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
         """Train the model and return its reconstruction [n, d]; only its values at missing entries are used."""
 
+    def finish(self, learned: np.ndarray, graph: IncompleteGraph, context: Context) -> np.ndarray:
+        """From what was learned [n, d], 0 where observed, to what is filled in; the same by default."""
+        return learned
+
     def settings(self) -> dict[str, Any]:
         """The hyper-parameters of the imputation model itself: the part of its YAML that changes what it learns."""
-        common = ("hidden", "dropout", "input_dropout", "bias", "layers", "per_seed")
-        return {key: value for key, value in vars(self).items() if key not in common}
+        apart = {"hidden", "dropout", "input_dropout", "bias", "layers", "per_seed", *self.finishing}
+        return {key: value for key, value in vars(self).items() if key not in apart}
 
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
         hidden = ~graph.observed.dense()
@@ -89,8 +96,10 @@ class LearnedImputation(ImputationMethod):
 
         key = self._key(graph, context) if context.cache is not None else ""
         found = cached_array(context.cache, key, values, context.anew)
+        learned = np.zeros(hidden.shape, dtype=np.float32)
+        learned[hidden] = found.values
         filled = graph.features.toarray()
-        filled[hidden] = found.values
+        filled[hidden] = _compact(self.finish(learned, graph, context)[hidden])
         cached_seconds = found.seconds if found.hit else 0.0
         facts = {"impute_seconds": found.seconds, "cached_seconds": cached_seconds}
         return self.propagated(graph, filled, facts)
@@ -101,7 +110,8 @@ class LearnedImputation(ImputationMethod):
         return filled
 
     def _key(self, graph: IncompleteGraph, context: Context) -> str:
-        """A digest of what the learned values depend on: settings, seed, graph and the files of the class.
+        """A digest of what the learned values depend on: settings, seed, graph with split and training labels, and the
+        source of the class with what it stands on.
 
         The rest of this package, torch and the device do not count; ``force=true`` learns anew after a change there.
         """
@@ -117,7 +127,8 @@ class LearnedImputation(ImputationMethod):
         digest = hashlib.sha256(canonical_json(what).encode())
         known, edges = graph.features, graph.adjacency
         mask = np.packbits(graph.observed.dense() if graph.observed.rows is None else graph.observed.rows)
-        for array in (known.data, known.indices, known.indptr, mask, edges.indices, edges.indptr):
+        split = (graph.labels, graph.split.train, graph.split.val, graph.split.test)
+        for array in (known.data, known.indices, known.indptr, mask, edges.indices, edges.indptr, *split):
             digest.update(np.ascontiguousarray(array).tobytes())
         return f"{name}-{digest.hexdigest()[:24]}"
 

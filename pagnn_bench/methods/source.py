@@ -11,16 +11,23 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+# What imputation models of every folder stand on: a change there may change what they learn.
+SHARED = ("pagnn_bench.methods.learning", "pagnn_bench.nn.")
+
 
 @cache  # as it was when it was first used: a file edited while a sweep runs is not what runs
 def source_digest(cls: type) -> str:
-    """A digest of the file with the class and of those beside it that it imports, directly or through one another."""
+    """A digest of the file with the class and of what it imports, directly or through one another.
+
+    Of the files beside it, and of the code that all models share (``SHARED``); the rest of this package does not count.
+    """
     first = sys.modules[cls.__module__]
     folder, left, texts = _file(first).parent, [first], {}
     while left:
         module = left.pop()
         file = _file(module)
-        if file.parent == folder and file.suffix == ".py" and file not in texts:
+        counts = file.parent == folder or module.__name__.startswith(SHARED)
+        if counts and file.suffix == ".py" and file not in texts:
             texts[file] = file.read_bytes()
             left += (sys.modules[name] for name in _imported(module, texts[file]) if name in sys.modules)
     return hashlib.sha256(b"\0".join(texts[file] for file in sorted(texts))).hexdigest()

@@ -308,5 +308,5 @@ def test_wrong_values_are_refused_in_a_sentence(key, value):
 
 
 def test_nothing_of_the_gcn_is_a_setting_of_the_model():
-    keys = ("width", "iterations", "patience", "held_out", "batch", "alpha", "hint_rate", "model_lr", "round")
+    keys = ("width", "iterations", "patience", "held_out", "batch", "alpha", "hint_rate", "model_lr")
     assert set(gain().settings()) == set(keys)

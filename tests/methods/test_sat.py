@@ -175,16 +175,17 @@ def test_the_best_epoch_is_kept(monkeypatch):
     """Errors 3, 1, 2, 2, ...: what is filled in is the state of the second look, and patience ends it."""
     errors, calls = iter([3.0, 1.0, 2.0, 2.0, 2.0, 2.0]), []
     monkeypatch.setattr(Training, "error", lambda self: calls.append(1) or next(errors))
-    long = sat(epochs=60, evaluate_every=5, patience=10).impute(incomplete(), CONTEXT)
+    long = sat(epochs=60, keep="best", evaluate_every=5, patience=10).impute(incomplete(), CONTEXT)
     assert len(calls) == 4
     errors, calls = iter([3.0, 1.0]), []
-    short = sat(epochs=10, evaluate_every=5, patience=None).impute(incomplete(), CONTEXT)
+    short = sat(epochs=10, keep="best", evaluate_every=5, patience=None).impute(incomplete(), CONTEXT)
     np.testing.assert_array_equal(long, short)
 
 
 def test_divergence_is_an_error_and_not_a_fill():
-    with pytest.raises(FloatingPointError, match="model_lr"):
-        sat(model_lr=1e30).impute(incomplete(), CONTEXT)
+    for keep in ("last", "best"):
+        with pytest.raises(FloatingPointError, match="model_lr"):
+            sat(model_lr=1e30, keep=keep).impute(incomplete(), CONTEXT)
 
 
 # What it fills in
@@ -283,7 +284,7 @@ def test_in_the_whole_harness(rate, tmp_path):
         method=config(epochs=4),
         data=group("data/synthetic", num_nodes=300, num_val=60),
         missing=group("missing/type1"),
-        protocol=group("protocol/paper", weight_decay=0.005, max_epochs=10),
+        protocol=group("protocol/shared", weight_decay=0.005, max_epochs=10),
         rate=rate,
     )
     check_cell(cell)
@@ -336,3 +337,44 @@ def test_type_2_is_refused_in_one_sentence_that_says_why(tmp_path, monkeypatch, 
 def test_a_wrong_value_names_its_key(key, value):
     with pytest.raises(RequestError, match=f"method.{key}={value}: "):
         sat(**{key: value})
+
+
+def test_discriminator_gradients_are_those_of_the_public_code():
+    """It means over real and fake logits together, once for z_x and once for z_a, so each kind counts one half."""
+    t = Training(sat(model_dropout=0.0, lambda_g=5.0), incomplete(), CONTEXT)
+    state = t.noise.get_state()
+    with torch.no_grad():
+        z_x, z_t = t.generator.attributes(None), t.generator.structure(None)[t.learned]
+    real = torch.empty_like(z_x).normal_(generator=t.noise)
+    t.noise.set_state(state)
+    loss = 0
+    for fake in (z_x, z_t):
+        logits = torch.cat([t.discriminator(real, None), t.discriminator(fake, None)]).flatten()
+        target = torch.cat([torch.ones(len(real)), torch.zeros(len(fake))])
+        loss = loss + 5 * F.binary_cross_entropy_with_logits(logits, target)
+    expected = torch.autograd.grad(loss, list(t.discriminator.parameters()))
+    t.discriminator_step()
+    for p, grad in zip(t.discriminator.parameters(), expected):
+        torch.testing.assert_close(p.grad, grad)
+
+
+def test_the_last_epoch_is_kept_unless_the_best_is_asked_for(monkeypatch):
+    """Held-out nodes are not even looked at; with ``best`` they decide."""
+    looks = []
+    monkeypatch.setattr(Training, "error", lambda self: looks.append(1) or 0.1 * len(looks))
+    graph = incomplete()
+    last = sat(epochs=5, keep="last").impute(graph, CONTEXT)
+    assert not looks
+    best = sat(epochs=5, keep="best", evaluate_every=1).impute(graph, CONTEXT)
+    assert len(looks) == 5
+    first = sat(epochs=1, keep="last").impute(graph, CONTEXT)
+    np.testing.assert_array_equal(best, first)
+    assert np.abs(last - first).max() > 0
+
+
+def test_calibration_is_no_part_of_what_is_kept(tmp_path):
+    """Both forms share one training."""
+    context = dataclasses.replace(CONTEXT, cache=tmp_path)
+    for calibrated in (True, False):
+        sat(calibrated=calibrated).impute(incomplete(), context)
+    assert len(list(tmp_path.iterdir())) == 1
