@@ -46,8 +46,8 @@ def make_cell(
     groups["data"] = {**groups["data"], "recommended": recommended}
     for group in groups:
         groups[group] = {**groups[group], "name": names[group], **changed.get(f"{group}_", {})}
-    if protocol not in ("paper", "literal", "quick"):
-        groups["protocol"] = {**(_packaged("protocol", "paper") or {}), **groups["protocol"]}
+    if not _packaged("protocol", protocol):  # of an experiment
+        groups["protocol"] = {**_packaged("protocol", "shared"), **groups["protocol"]}
     groups["data"].pop("root", None)
     resolved: Any = OmegaConf.to_container(OmegaConf.create({**groups, "rate": rate}), resolve=True)
     return Cell(**resolved)

@@ -17,7 +17,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from pagnn_bench.config.identity import NOT_IDENTITY, TRIES, Cell, canonical_json, identity_part
+from pagnn_bench.config.identity import LATER_KEYS, NOT_IDENTITY, TRIES, Cell, canonical_json, identity_part
 
 GROUPS = ("method", "data", "missing", "protocol")
 LONGEST_VALUE = 24  # a checksum need not be shown in full
@@ -52,7 +52,10 @@ def find_variants(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
                 if one and "content" in getattr(cell, group):
                     default = {**default, "content": getattr(cell, group)["content"]}
                 settings = _settings(group, getattr(cell, group))
-                found[cell.hash][group] = _difference(settings, {**default, **_chosen(cell, group, settings)})
+                default = {**default, **_chosen(cell, group, settings)}
+                # A cell without a key that came later has the value that stands for what was done before.
+                earlier = {key: value for key, value in LATER_KEYS.get(group, {}).items() if key in default}
+                found[cell.hash][group] = _difference({**earlier, **settings}, default)
     return dict(found)
 
 
@@ -106,14 +109,20 @@ def _defaults(cell: Cell, group: str) -> dict[str, Any] | None:
         return None
     recommended = _file("data", cell.data["name"]).get("recommended")
     data = {**cell.data, "recommended": recommended} if recommended else cell.data
-    # A method's settings may depend on the protocol and a protocol's on the method (protocol=paper).
-    groups = {name: _packaged(name, getattr(cell, name)["name"]) for name in ("method", "protocol")}
-    others = {name: packaged or getattr(cell, name) for name, packaged in groups.items()}
+    # All that a method takes from the protocol, and a protocol from the method, is what was published of it.
+    groups: dict[str, Any] = {
+        name: {"published": _published(name, getattr(cell, name))} for name in ("method", "protocol")
+    }
     packaged = _packaged(group, getattr(cell, group)["name"])
-    found = _resolved(group, canonical_json({**others, "data": data, group: packaged}))
+    found = _resolved(group, canonical_json({**groups, "data": data, group: packaged}))
     # What refers to something that only a run knows counts as default.
     given = _settings(group, getattr(cell, group))
     return {key: given.get(key) if value is UNKNOWN else value for key, value in found.items()}
+
+
+def _published(group: str, config: Mapping[str, Any]) -> Any:
+    """The key ``published`` of a group: as packaged, or as recorded where nothing is packaged under its name."""
+    return (_packaged(group, config["name"]) or config).get("published", {})
 
 
 @cache

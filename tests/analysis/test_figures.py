@@ -10,7 +10,7 @@ import pytest
 from pagnn_bench.analysis.figures import draw_all
 from pagnn_bench.analysis.figures.canvas import INK, Tips, _with_tips, entries_abreast, page_svgs, save_figure
 from pagnn_bench.analysis.figures.common import describe
-from pagnn_bench.analysis.tables.results import load_results
+from pagnn_bench.analysis.tables.results import Results, load_results
 from pagnn_bench.analysis.tables.timing import measure
 from pagnn_bench.records.store import Store
 from tests.fabricate import like_the_paper, make_cell, save_trials
@@ -33,7 +33,9 @@ def figures(tmp_path_factory):
     curves = make_cell(protocol="convergence")
     save_trials(store, curves, lambda mask, seed: 70.0, [0], range(2), epochs=40, curve=True)
     results = load_results(store)
-    drawn = draw_all(results.under("paper"), measure(results.under("timing")), results.under("convergence"))
+    drawn = draw_all(
+        results, results.under("paper"), measure(results.under("timing")), results.under("convergence")
+    )
     return {figure.name: figure for figure in drawn}
 
 
@@ -99,14 +101,17 @@ def test_files_in_three_formats_are_the_same_each_time(figures, tmp_path):
 
 
 def test_nothing_to_draw():
-    assert draw_all([], [], []) == []
+    assert draw_all(Results([], {}), [], [], []) == []
 
 
 def test_without_timings_the_trade_off_says_that_times_are_those_of_stacks(tmp_path):
     store = Store(tmp_path)
     for method in ("mf", "pagnn_n"):
         save_trials(store, make_cell(method), lambda mask, seed: 70.0)
-    drawn = {figure.name: figure for figure in draw_all(load_results(store).under("paper"), [], [])}
+    drawn = {
+        figure.name: figure
+        for figure in draw_all(load_results(store), load_results(store).under("paper"), [], [])
+    }
     assert "many seeds trained at once" in drawn["trade-off"].caption
     assert "timing" not in drawn
 

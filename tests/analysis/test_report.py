@@ -144,7 +144,7 @@ def test_ranks_are_those_on_common_masks(store):
             save_trials(store, make_cell(method, rate=rate), lambda mask, seed, v=value: v, [0], [0])
         save_trials(store, make_cell("fp", rate=rate), lambda mask, seed: 60.0 + 30 * mask, [0, 1], [0])
     [ranks] = [t for t in statistics_tables(load_results(store).under("paper"), "type1") if "rank" in t.name]
-    assert [row[0].text for row in ranks.parts[0].rows] == ["MF", "zero", "fp"]
+    assert [row[0].text for row in ranks.parts[0].rows] == ["MF", "Zero filling", "FP"]
 
 
 def test_comparisons_and_ranks(store):

@@ -4,9 +4,11 @@
     common.py        names, colours and the order of panels
     accuracy.py      accuracy against missing rate; difference to the paper
     time.py          time per epoch; time against accuracy
+    decay.py         accuracy against weight decay, and where each protocol stands
     convergence.py   training loss
 
-Every function takes results of a single protocol and gives None where there is nothing to show.
+Every function takes results of a single protocol (that of decay.py all of them) and gives None where there is nothing
+to show.
 """
 
 from __future__ import annotations
@@ -16,20 +18,25 @@ from collections.abc import Sequence
 from pagnn_bench.analysis.figures.accuracy import accuracy_figures, difference_figure
 from pagnn_bench.analysis.figures.canvas import Figure
 from pagnn_bench.analysis.figures.convergence import convergence_figure
+from pagnn_bench.analysis.figures.decay import decay_figure
 from pagnn_bench.analysis.figures.time import timing_figure, trade_off_figure
-from pagnn_bench.analysis.tables.results import Result
+from pagnn_bench.analysis.tables.results import Result, Results
 from pagnn_bench.analysis.tables.timing import Timing
 
 
-def draw_all(results: Sequence[Result], timings: Sequence[Timing], curves: Sequence[Result]) -> list[Figure]:
+def draw_all(
+    everything: Results, results: Sequence[Result], timings: Sequence[Timing], curves: Sequence[Result]
+) -> list[Figure]:
     """Every figure that there is something to show in.
 
     Args:
+        everything: of all protocols.
         results: of the protocol that the tables show.
         timings: of trials that were timed alone.
         curves: results whose trials may hold training curves.
     """
     drawn = (
+        decay_figure(everything),
         *accuracy_figures(results),
         difference_figure(results),
         timing_figure(timings),

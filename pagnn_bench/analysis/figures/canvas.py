@@ -184,7 +184,7 @@ def _handle(text: str, colour: str, marker: str) -> Line2D:
         [],
         [],
         color=colour,
-        linestyle="none" if marker in ("", "paper") else "-",
+        linestyle="none" if marker in ("", "paper", "*") else "-",
         marker={"": "s", "paper": "d"}.get(marker, marker),
         markerfacecolor=PAPER if marker == "paper" else colour,
         markersize=6,

@@ -17,6 +17,7 @@ from pagnn_bench.analysis.paper import TABLES, paper_entries
 from pagnn_bench.analysis.report.statistics import statistics_tables
 from pagnn_bench.analysis.tables.captions import LEGEND, describe_protocol
 from pagnn_bench.analysis.tables.layout import Table, signed
+from pagnn_bench.analysis.tables.leads import PROTOCOLS, leads_table
 from pagnn_bench.analysis.tables.render import to_html
 from pagnn_bench.analysis.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, Result, Results, in_order
 from pagnn_bench.analysis.tables.selection import accuracy_tables
@@ -60,7 +61,9 @@ def page_content(
         "verdict": verdict_sentences(under, claims, protocol),
         "how": describe_protocol(run),
         "protocols": _protocols(results, protocol),
+        "leads": _html(leads) if (leads := leads_table(results)) else None,
         "claims": claims,
+        "claims_elsewhere": _elsewhere(results, protocol, timings),
         "legend": LEGEND,
         "tables": [_html(table) for table in _accuracy(results, protocol)],
         "rows": [_row(result) for result in _everything(results, protocol)],
@@ -85,6 +88,12 @@ def _accuracy(results: Results, protocol: str) -> list[Table]:
 
 def _everything(results: Results, protocol: str) -> list[Result]:
     return results.under(protocol) + [result for result in results.all if result.key.protocol != protocol]
+
+
+def _elsewhere(results: Results, protocol: str, timings: Sequence[Timing]) -> dict[str, list[Claim]]:
+    """The claims under the other protocols that answer the same question, as far as those were run."""
+    others = [name for name in PROTOCOLS if name != protocol and name in results.protocols]
+    return {PROTOCOLS[name]: check_claims(results.under(name), timings) for name in others}
 
 
 # ---- the verdict

@@ -29,7 +29,7 @@ def write_report(results: Results, protocol: str, folder: Path) -> Path:
     timings = measure(results.under(timed_under)) if timed_under else []
     under = results.under(protocol)
     with_curves = CURVES if CURVES in results.protocols else protocol
-    figures = draw_all(under, timings, results.under(with_curves))
+    figures = draw_all(results, under, timings, results.under(with_curves))
     downloads = {"tables": _write_tables(results, protocol, timings, timed_under, folder)}
     for figure in figures:
         downloads[figure.name] = [_download(path) for path in save_figure(figure, folder)]

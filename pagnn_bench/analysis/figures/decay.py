@@ -1,0 +1,115 @@
+"""Accuracy against weight decay, and where each protocol stands: what one setting for all methods does to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from pagnn_bench.analysis.figures.canvas import INK, PAPER, Figure, Look, Panel, Tips
+from pagnn_bench.analysis.figures.common import describe, grouped, legend, look_of, panels_abreast, title
+from pagnn_bench.analysis.paper import METHODS
+from pagnn_bench.analysis.tables.leads import CITATION, PROTOCOLS
+from pagnn_bench.analysis.tables.results import Result, Results, in_order
+
+SWEEP = "weight_decay"  # the protocol's name in experiment=weight_decay
+RATE = 0.9
+MARKERS = {"paper": "*", "tuned": "o", "shared": "s"}
+NO_DECAY = 3e-7  # where a weight decay of 0 stands on a logarithmic axis
+BAND_FROM = 3  # masks
+
+
+def decay_figure(results: Results) -> Figure | None:
+    """A panel per dataset and type at the highest rate; None without a sweep over weight decay."""
+    swept = [result for result in results.all if _is_swept(result)]
+    if not swept:
+        return None
+    methods = {result.key.method for result in swept}
+    marks = [
+        result
+        for protocol in PROTOCOLS
+        for result in results.under(protocol)
+        if result.mean is not None and result.key.rate == RATE and result.key.method in methods
+    ]
+    look = look_of(swept)
+    places = grouped(swept)
+    panels = [
+        Panel(partial(_draw, lines, [mark for mark in marks if _place(mark) == place], look))
+        for place, lines in places.items()
+    ]
+    caption = (
+        f"Test accuracy at missing rate {RATE:g} against weight decay, all else as under protocol=shared; bands are "
+        "95 % intervals over masks. Marks: where each protocol stands; hollow diamonds at the right: the paper's "
+        "numbers, whose weight decay is not stated."
+    )
+    entries = [
+        (text, colour, marker if marker == "paper" else "_")
+        for text, colour, marker in legend(swept, look, True)
+    ]
+    entries += [(name, INK, MARKERS[protocol]) for protocol, name in PROTOCOLS.items()]
+    return Figure(
+        "weight-decay",
+        "Accuracy against weight decay",
+        caption,
+        panels,
+        entries,
+        panels_abreast(swept),
+        size=(4.2, 3.1),
+    )
+
+
+def _is_swept(result: Result) -> bool:
+    cell = result.cell
+    return (
+        cell is not None
+        and cell.protocol["name"] == SWEEP
+        and result.mean is not None
+        and result.is_default
+        and result.key.rate == RATE
+        and result.key.data in CITATION
+    )
+
+
+def _place(result: Result) -> tuple[str, str]:
+    return result.key.missing, result.key.data
+
+
+def _decay(result: Result) -> float:
+    assert result.cell is not None
+    return max(float(result.cell.protocol["weight_decay"]), NO_DECAY)
+
+
+def _draw(swept: Sequence[Result], marks: Sequence[Result], look: Look, axes: Axes, tips: Tips) -> None:
+    right = 3 * max(map(_decay, swept))
+    for method in in_order((result.key.method for result in swept), METHODS):
+        line = sorted((result for result in swept if result.key.method == method), key=_decay)
+        colour, at = look.colour(method), list(map(_decay, line))
+        axes.plot(
+            at, [result.mean or 0.0 for result in line], color=colour, linewidth=look.width(method), zorder=3
+        )
+        point: Any = {"color": colour, "linestyle": "none", "zorder": 4}
+        means = [result.mean or 0.0 for result in line]
+        axes.plot(at, means, marker=".", markersize=3, **point, gid=tips.add(*map(describe, line)))
+        banded = [result for result in line if result.summary.masks >= BAND_FROM]
+        if banded:
+            intervals = [result.summary.interval for result in banded]
+            low, high = ([getattr(interval, end) for interval in intervals] for end in ("low", "high"))
+            axes.fill_between(list(map(_decay, banded)), low, high, color=colour, alpha=0.12, linewidth=0)
+        for mark in (mark for mark in marks if mark.key.method == method):
+            text = f"{PROTOCOLS[mark.key.protocol]}: {describe(mark)}"
+            shape = MARKERS[mark.key.protocol]
+            size = 10 if shape == "*" else 6
+            edge: Any = {"markersize": size, "markeredgecolor": PAPER, "markeredgewidth": 0.8}
+            axes.plot(
+                [_decay(mark)], [mark.mean or 0.0], marker=shape, **{**point, **edge}, gid=tips.add(text)
+            )
+        if line[0].paper is not None:
+            hollow: Any = {"marker": "d", "markersize": 5, "markerfacecolor": PAPER}
+            text = f"the paper, {line[0].labels['method']}: {line[0].paper:.2f} %"
+            axes.plot([right], [line[0].paper], **{**point, **hollow}, gid=tips.add(text))
+    axes.set_xscale("log")
+    axes.set_xlabel("weight decay")
+    axes.set_ylabel("test accuracy (%)")
+    axes.set_title(f"{title(swept[0])}, rate {RATE:g}")
