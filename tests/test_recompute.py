@@ -23,7 +23,7 @@ def recompute(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_committed_trials_again():
     if not Path(os.environ.get("PAGNN_DATA", ""), "Cora", "raw").is_dir():
         pytest.skip("PAGNN_DATA names no folder with the real datasets")
-    done = recompute("--cells", "1", "--stack", "5", "cora-type1-0.1-zero-paper")
+    done = recompute("--cells", "1", "--stack", "5", "cora-type1-0.1-zero-shared")
     assert done.returncode == 0, done.stdout + done.stderr
     trials = re.findall(r"committed ([\d.]+), now ([\d.]+)", done.stdout)
     assert len(trials) > 1
