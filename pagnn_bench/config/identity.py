@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,14 +32,6 @@ LATER_KEYS: dict[str, dict[str, Any]] = {
 TRIES = "tuning"  # the protocol's name in the records of what was tried in a search
 
 MOST = 100_000  # masks or seeds of one command: a slip of the finger should not fill the memory
-
-
-def check_keys(group: str, config: Mapping[str, Any], own: Collection[str], who: str) -> None:
-    """Refuse a group without a key that is read, or with one that nobody reads: it would pass for a setting."""
-    for key in sorted(set(own) - config.keys()):
-        raise RequestError(f"{group}.{key}: {who} needs this key.")
-    for key in sorted(config.keys() - set(own) - NOT_IDENTITY - {"name"}):
-        raise RequestError(f"{group}.{key}: {who} has no such key.")
 
 
 def canonical_json(value: Any) -> str:

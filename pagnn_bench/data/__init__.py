@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pagnn_bench.config.errors import RequestError
-from pagnn_bench.config.identity import check_keys
+from pagnn_bench.config.schema import check_keys
 from pagnn_bench.data.amazon import load_amazon
 from pagnn_bench.data.custom import load_custom
 from pagnn_bench.data.graph import Graph, Split

@@ -118,6 +118,12 @@ class Batch:
     seeds: list[int]
     generation: int
 
+    def seeds_left(self, store: Store) -> list[int]:
+        """The seeds that nobody has trained in the meantime; all of them in a forced re-run."""
+        if self.generation > 0:
+            return self.seeds
+        return store.missing(self.cell, [self.mask], self.seeds).get(self.mask, [])
+
 
 Job: TypeAlias = "tuple[Batch, ...]"  # batches on one mask that train as one stack
 

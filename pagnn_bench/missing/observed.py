@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pagnn_bench.config.errors import RequestError
-from pagnn_bench.config.identity import check_keys
+from pagnn_bench.config.schema import check_keys
 
 PATTERNS = ("rows", "cells", "biased")
 

@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pagnn_bench.config.errors import RequestError
-from pagnn_bench.config.identity import LATER_KEYS, check_keys
+from pagnn_bench.config.identity import LATER_KEYS
+from pagnn_bench.config.schema import check_keys
 from pagnn_bench.missing import FEATURE_NORMS, IncompleteGraph
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.network import PARTS, StackedNetwork

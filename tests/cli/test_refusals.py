@@ -11,7 +11,8 @@ import yaml
 from pagnn_bench.cli import COMMANDS, main
 from pagnn_bench.config.catalogue import GROUPS, PACKAGED
 from pagnn_bench.data import fetch
-from pagnn_bench.engine.backends.options import check_options
+from pagnn_bench.engine.backends import BACKENDS as CHOICES
+from pagnn_bench.engine.backends import check_backend
 from tests.cli.common import RUN, one_of, refusal
 
 INDICES = "give a count of at least 1 or a list of indices such as [0,1,2]."
@@ -81,8 +82,8 @@ WRONG = {
     "protocol.stopping=[a]": "protocol.stopping=['a']: choose one of val_loss, either.",
     "rate=0.99999999999": f"rate=0.99999999999: {RATE}",
     "data.num_nodes=1000000000": "data.num_nodes=1000000000: give a whole number from 14 to 1e+08.",
-    "+backend.foo=1": "backend.foo=1: local has no such key.",
-    "backend.name=ray": "backend.address: ray needs it; choose with backend=ray, which brings all keys.",
+    "+backend.foo=1": "backend.foo: backend=local has no such key.",
+    "backend.name=ray": "backend.address: backend=ray needs this key.",
     "backend.name=x": "backend=x: choose one of local, dask, ray, slurm.",
     "--foo": "run: unrecognized arguments: --foo; `pagnn-bench run --help` shows the flags.",
     "--resolve": "run --resolve: goes with --cfg only.",
@@ -114,7 +115,7 @@ BACKENDS = {
     "slurm array_size=-5": "give a whole number of at least 1.",
     "slurm minutes=abc": "give a whole number of at least 1.",
     "slurm more=null": "give options of sbatch, such as {account: mine}.",
-    "slurm cluster=foo": "choose slurm or local.",
+    "slurm cluster=foo": "choose one of slurm, local.",
     "slurm memory_gb=0": "give a number above 0.",
     "dask address=5": "give a text, or null.",
     "dask timeout=abc": "give a number above 0.",
@@ -132,9 +133,11 @@ def test_a_wrong_option_of_a_backend_is_refused_before_it_is_reached(capsys, fol
     assert told == f"backend.{key}={'None' if value == 'null' else value}: {sentence}"
 
 
-def test_every_option_of_a_backend_is_known():
-    for file in (PACKAGED / "backend").glob("*.yaml"):
-        check_options(yaml.safe_load(file.read_text(encoding="utf-8")))
+def test_every_backend_and_each_of_its_options_is_known():
+    files = list((PACKAGED / "backend").glob("*.yaml"))
+    assert {file.stem for file in files} == CHOICES.keys()
+    for file in files:
+        check_backend(yaml.safe_load(file.read_text(encoding="utf-8")))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
