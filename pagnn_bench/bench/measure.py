@@ -14,20 +14,19 @@ import torch
 
 from pagnn_bench.bench.child import ChildError, memory_task, run_child
 from pagnn_bench.bench.contenders import (
+    MASK,
     Contender,
     Sample,
     choose_epochs,
     family_of,
-    make_ground,
-    ours,
-    prepare,
-    reference,
+    our_contender,
+    reference_contender,
     reference_forms,
-    reference_material,
+    reference_inputs,
 )
 from pagnn_bench.bench.speed import OURS, Row
 from pagnn_bench.config.identity import Cell
-from pagnn_bench.engine.execute import graph_of
+from pagnn_bench.engine.prepare import graph_of, hide_mask, prepare
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class _Entry:
     row: Row
     cell: Cell
     run: Contender
-    material: str | None
+    inputs: str | None
     samples: list[Sample] = field(default_factory=list)
 
 
@@ -95,31 +94,31 @@ def _enter(
 ) -> Iterator[_Entry]:
     """The contenders of one method."""
     say(f"preparing {cell.method['name']}")
-    ground = make_ground(cell, settings.device, cache)
-    prepared, seconds = prepare(ground)
+    masked = hide_mask(cell, MASK, settings.device, cache=cache)
+    preparation = prepare(masked)
     row = Row(
         data=cell.data["name"],
         missing=cell.missing["name"],
         rate=cell.rate,
         method=cell.method["name"],
         label=str(cell.method.get("label", cell.method["name"])),
-        family=family_of(ground.method),
+        family=family_of(masked.method),
         side=OURS,
         seeds=1,
         epochs=0,
         train_ms=[],
         eval_ms=[],
     )
-    forms = [form for form in reference_forms(ground.method) if form in settings.forms]
+    forms = [form for form in reference_forms(masked.method) if form in settings.forms]
     if forms:
-        material = reference_material(ground, prepared)
+        inputs = reference_inputs(masked, preparation.prepared)
         path = scratch / f"{cell.hash}.npz"
-        np.savez(path, **material)  # type: ignore[arg-type]
+        np.savez(path, **inputs)  # type: ignore[arg-type]
         for form in forms:
-            yield _Entry(replace(row, side=form), cell, reference(ground, material, form), str(path))
+            yield _Entry(replace(row, side=form), cell, reference_contender(masked, inputs, form), str(path))
     for seeds in settings.seeds:
-        own = replace(row, seeds=seeds, prepare_seconds=round(seconds, 3))
-        yield _Entry(own, cell, ours(ground, prepared, seeds), None)
+        own = replace(row, seeds=seeds, prepare_seconds=round(preparation.seconds, 3))
+        yield _Entry(own, cell, our_contender(masked, preparation.prepared, seeds), None)
 
 
 def _finished(entry: _Entry, settings: Settings, cache: Path) -> Row:
@@ -129,7 +128,7 @@ def _finished(entry: _Entry, settings: Settings, cache: Path) -> Row:
         return row
     common = {"threads": settings.threads, "device": str(settings.device), "cache": str(cache)}
     try:
-        answer = run_child(memory_task(entry.cell, row.side, row.seeds, entry.material, **common))
+        answer = run_child(memory_task(entry.cell, row.side, row.seeds, entry.inputs, **common))
     except ChildError as error:
         who = f"{row.method} {row.side} with {row.seeds} seeds"
         print(f"warning: peak memory of {who} is unknown: {error}", file=sys.stderr)

@@ -148,7 +148,8 @@ def _print_plan(requests: Sequence[Request], plan: Sequence[Batch]) -> None:
 
 def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, settings: Settings) -> Ending:
     """Train all batches and save each as it ends. A batch that breaks off does not stop the others."""
-    from pagnn_bench.engine.execute import graph_of, stack_key
+    from pagnn_bench.engine.execute import stack_key
+    from pagnn_bench.engine.prepare import graph_of
 
     for cell in _cells(plan):
         graph_of(cell)

@@ -20,7 +20,7 @@ from pagnn_bench.nn.network import PARTS, LayeredNetwork, Part, StackedNetwork, 
 from pagnn_bench.nn.sparse import SparseOperator
 
 
-def _say_nothing(text: str) -> None:
+def say_nothing(text: str) -> None:
     """The default of :attr:`Context.report`."""
 
 
@@ -38,7 +38,7 @@ class Context:
 
     seed: int
     device: torch.device
-    report: Callable[[str], None] = _say_nothing
+    report: Callable[[str], None] = say_nothing
     cache: Path | None = None
     anew: bool = False
 
