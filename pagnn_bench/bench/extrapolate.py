@@ -13,7 +13,8 @@ from typing import Any
 from pagnn_bench.bench.speed import OURS, Row
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.engine.plan import Request
-from pagnn_bench.records.store import Batch, Store
+from pagnn_bench.records.batch import StoredBatch as Batch
+from pagnn_bench.records.store import Store
 
 STACK = 20  # seeds trained at once, as `run` does by default
 

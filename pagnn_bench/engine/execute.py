@@ -14,23 +14,17 @@ from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import Cell, canonical_json
 from pagnn_bench.data import check_data
 from pagnn_bench.engine.cores import set_threads
+from pagnn_bench.engine.outcome import Outcome
+from pagnn_bench.engine.plan import Batch, Job
 from pagnn_bench.engine.prepare import MaskedCell, Preparation, hide_mask, prepare
 from pagnn_bench.engine.progress import Watcher
 from pagnn_bench.methods import build_method
 from pagnn_bench.missing import check_missing
+from pagnn_bench.records.provenance import collect_provenance
 from pagnn_bench.training.loop import Protocol, TrainingResult, train
 
 # Tiny weights under strong weight decay become denormal numbers, which CPUs handle very slowly; 0 is as good.
 torch.set_flush_denormal(True)
-
-
-@dataclass(frozen=True)
-class BatchResult:
-    """Records of a batch (one per seed) and the facts about it that go beside them."""
-
-    records: list[dict[str, Any]]
-    facts: dict[str, Any]
-    data_checksum: str
 
 
 def check_device(name: str) -> None:
@@ -122,32 +116,27 @@ class Executor:
         self.threads = set_threads(threads)
         self._work: _MaskWork | None = None
 
-    def run(self, cell: Cell, mask: int, seeds: Sequence[int], watch: Watcher | None = None) -> BatchResult:
+    def run(self, cell: Cell, mask: int, seeds: Sequence[int], watch: Watcher | None = None) -> Outcome:
         """Train the trials (cell, mask, seed) of all given seeds, as one stack where they share a preparation."""
-        return self.run_together([cell], mask, [seeds], watch)[0]
+        return self.run_together((Batch(cell, mask, list(seeds), generation=0),), watch)[0]
 
-    def run_together(
-        self, cells: Sequence[Cell], mask: int, seeds: Sequence[Sequence[int]], watch: Watcher | None = None
-    ) -> list[BatchResult]:
-        """Train the trials (cell, mask, seed) of cells with the same :func:`stack_key`, as one stack where they can.
+    def run_together(self, job: Job, watch: Watcher | None = None) -> list[Outcome]:
+        """Train batches on one mask whose cells have the same :func:`stack_key`, as one stack where they can.
 
         Args:
-            cells: one, or several that share their key.
-            mask: the mask that all of them train on.
-            seeds: for every cell the seeds wanted of it.
+            job: one batch, or several that share their key.
             watch: who looks on.
 
         Returns:
-            One result per cell.
+            One outcome per batch.
         """
         start, watch = time.perf_counter(), watch or Watcher()
-        if build_method(cells[0].method).per_seed:
-            stacks = [[(cell, seed)] for cell, own in zip(cells, seeds) for seed in own]
-        else:
-            stacks = [[(cell, seed) for cell, own in zip(cells, seeds) for seed in own]]
-        results = [self._run_stack(stack, mask, watch) for stack in stacks]
+        members = [(batch.cell, seed) for batch in job for seed in batch.seeds]
+        per_seed = build_method(job[0].cell.method).per_seed
+        stacks = [[member] for member in members] if per_seed else [members]
+        results = [self._run_stack(stack, job[0].mask, watch) for stack in stacks]
         records = iter([record for result, _ in results for record in result.records])
-        by_cell = [[{"seed": seed, **next(records)} for seed in own] for own in seeds]
+        by_batch = [[{"seed": seed, **next(records)} for seed in batch.seeds] for batch in job]
         facts = {
             "stack": len(stacks[0]),
             **results[-1][1].preparation.facts,
@@ -157,8 +146,12 @@ class Executor:
             "total_seconds": time.perf_counter() - start,
             "seed_epochs": sum(result.seed_epochs for result, _ in results),
         }
-        checksum = results[-1][1].masked.complete.checksum
-        return [BatchResult(own, _share_of(facts, own), checksum) for own in by_cell]
+        provenance = collect_provenance(
+            device=str(self.device),
+            threads=self.threads,
+            data_checksum=results[-1][1].masked.complete.checksum,
+        )
+        return [Outcome(batch, provenance, own, _share_of(facts, own)) for batch, own in zip(job, by_batch)]
 
     def _run_stack(
         self, members: Sequence[tuple[Cell, int]], mask: int, watch: Watcher
@@ -188,7 +181,7 @@ class Executor:
 
 
 def _share_of(facts: dict[str, Any], records: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The facts of one cell's part of a stack: times are shared out by the epochs that its members trained."""
+    """The facts of one batch's part of a stack: times are shared out by the epochs that its members trained."""
     epochs = sum(record["epochs"] for record in records)
     if epochs == facts["seed_epochs"]:
         return facts

@@ -16,6 +16,7 @@ from pagnn_bench.bench.measure import Settings, measure_place
 from pagnn_bench.bench.speed import OURS, PLAIN
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.engine.execute import Executor
+from pagnn_bench.engine.plan import Batch
 from pagnn_bench.engine.prepare import graph_of, hide_mask, prepare
 from pagnn_bench.methods.imputation import ImputationMethod
 from pagnn_bench.missing import IncompleteGraph
@@ -47,7 +48,7 @@ def spied(monkeypatch) -> Cell:
 
 
 def by_executor(cell: Cell, folder: Path) -> None:
-    Executor(CPU, 1).run_together([cell, cell], 0, [[0], [1]])
+    Executor(CPU, 1).run_together((Batch(cell, 0, [0], 0), Batch(cell, 0, [1], 0)))
 
 
 def by_bench(cell: Cell, folder: Path) -> None:
