@@ -10,7 +10,7 @@ from pagnn_bench.bench.document import Document, check_writable, load_document
 from pagnn_bench.config.catalogue import choices
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import parse_rate
-from pagnn_bench.engine.plan import MOST_THREADS
+from pagnn_bench.engine.plan import MAX_THREADS
 
 EPILOG = """\
   pagnn-bench bench --data cora --methods pagnn_n,mf --seeds 1,20 -o speed.json --figure speed.svg
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--repeats", type=_number("--repeats"), default=5, help="rounds, %(default)s")
     parser.add_argument(
-        "--threads", type=_number("--threads", MOST_THREADS), help="CPU threads (as many as cores)"
+        "--threads", type=_number("--threads", MAX_THREADS), help="CPU threads (as many as cores)"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
     parser.add_argument(

@@ -7,11 +7,11 @@ many, a key too few and every value that is not valid. Booleans are never number
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
-from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.errors import RequestError, refuse
 from pagnn_bench.config.identity import NOT_IDENTITY
 
 
@@ -33,11 +33,6 @@ class Valid:
 
 
 Schema: TypeAlias = "Mapping[str, Valid]"
-
-
-def refuse(key: str, value: Any, choices: str) -> NoReturn:
-    """The one sentence: what was given, and what may be given instead."""
-    raise RequestError(f"{key}={value}: {choices}.")
 
 
 def one_of(choices: Iterable[str]) -> Valid:
@@ -84,14 +79,15 @@ def check_group(group: str, config: Mapping[str, Any], schema: Schema, owner: st
         schema: its keys, and what may stand there.
         owner: who reads these keys, to tell the user.
     """
-    check_keys(group, config, schema, owner)
-    for key, valid in schema.items():
-        valid.check(f"{group}.{key}", config[key])
-
-
-def check_keys(group: str, config: Mapping[str, Any], own: Collection[str], owner: str) -> None:
-    """Refuse a group without a key that is read, or with one that nobody reads: it would pass for a setting."""
-    for key in sorted(set(own) - config.keys()):
+    for key in sorted(schema.keys() - config.keys()):
         raise RequestError(f"{group}.{key}: {owner} needs this key.")
-    for key in sorted(config.keys() - set(own) - NOT_IDENTITY - {"name"}):
+    # A key that nobody reads would pass for a setting.
+    for key in sorted(config.keys() - schema.keys() - NOT_IDENTITY - {"name"}):
         raise RequestError(f"{group}.{key}: {owner} has no such key.")
+    check_values(f"{group}.", config, schema)
+
+
+def check_values(prefix: str, config: Mapping[str, Any], schema: Schema) -> None:
+    """Refuse a value that is not valid; ``prefix`` stands before every key."""
+    for key, valid in schema.items():
+        valid.check(f"{prefix}{key}", config[key])

@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 
-from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.errors import RequestError, refuse
 from pagnn_bench.config.identity import Cell, canonical_json
+from pagnn_bench.config.schema import Valid
 from pagnn_bench.data import check_data
 from pagnn_bench.engine.cores import set_threads
 from pagnn_bench.engine.outcome import Outcome
@@ -27,14 +28,19 @@ from pagnn_bench.training.loop import Protocol, TrainingResult, train
 torch.set_flush_denormal(True)
 
 
+def _is_device(name: Any) -> bool:
+    try:
+        return name == "auto" or torch.device(name).type in ("cpu", "cuda")
+    except (RuntimeError, TypeError):
+        return False
+
+
+DEVICE = Valid(_is_device, "choose auto, cpu, cuda, or cuda:0, cuda:1 and so on")
+
+
 def check_device(name: str) -> None:
     """Refuse what is no device; whether this machine has it is another question."""
-    try:
-        known = name == "auto" or torch.device(name).type in ("cpu", "cuda")
-    except (RuntimeError, TypeError):
-        known = False
-    if not known:
-        raise RequestError(f"device={name}: choose auto, cpu, cuda or cuda:0, cuda:1, ...")
+    DEVICE.check("device", name)
 
 
 def pick_device(name: str) -> torch.device:
@@ -44,7 +50,7 @@ def pick_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     device = torch.device(name)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise RequestError(f"device={name}: torch sees {torch.cuda.device_count()} CUDA devices here.")
+        refuse("device", name, f"torch sees {torch.cuda.device_count()} CUDA devices here")
     return device
 
 

@@ -12,8 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from pagnn_bench.config.errors import RequestError
-from pagnn_bench.methods.values import flag, fraction, whole
+from pagnn_bench.methods.values import choice, flag, fraction, whole
 from pagnn_bench.missing import PATTERNS, IncompleteGraph
 from pagnn_bench.nn.inputs import DropoutFirstInput, Input, make_input
 from pagnn_bench.nn.network import PARTS, LayeredNetwork, Part, StackedNetwork, layer_rows, neighbourhood
@@ -116,14 +115,10 @@ class TwoLayerMethod(Method):
     stackable_dropout: ClassVar[bool] = True
 
     def __init__(self, hidden: int, dropout: float, input_dropout: str, bias: bool, layers: int = 2) -> None:
-        if input_dropout not in INPUT_DROPOUTS:
-            choices = ", ".join(INPUT_DROPOUTS)
-            raise RequestError(f"method.input_dropout={input_dropout}: choose one of {choices}.")
         self.hidden, self.dropout = whole("hidden", hidden), fraction("dropout", dropout)
-        self.input_dropout, self.bias = input_dropout, flag("bias", bias)
-        self.layers = whole("layers", layers)
-        if self.layers < 2:
-            raise RequestError(f"method.layers={layers}: give a whole number of at least 2.")
+        self.input_dropout = choice("input_dropout", input_dropout, INPUT_DROPOUTS)
+        self.bias = flag("bias", bias)
+        self.layers = whole("layers", layers, least=2)
 
     @abstractmethod
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:

@@ -13,9 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import LATER_KEYS
-from pagnn_bench.config.schema import check_keys
+from pagnn_bench.config.schema import NOT_NEGATIVE, POSITIVE, Schema, check_group, one_of, whole
 from pagnn_bench.missing import FEATURE_NORMS, IncompleteGraph
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.network import PARTS, StackedNetwork
@@ -24,6 +23,18 @@ from pagnn_bench.training.stopping import RULES, StoppingRule, stopping_rule
 
 # The test nodes are most of a graph: seeds that stop together are tested a few at a time, to bound the memory.
 TESTED_AT_ONCE = 4
+
+
+PROTOCOL: Schema = {
+    "lr": POSITIVE,
+    "weight_decay": NOT_NEGATIVE,
+    "init_gain": POSITIVE,
+    "patience": whole(1),
+    "max_epochs": whole(1),
+    "stopping": one_of(RULES),
+    "feature_norm": one_of(FEATURE_NORMS),
+    "decay": one_of(DECAYS),
+}
 
 
 @dataclass(frozen=True)
@@ -43,21 +54,8 @@ class Protocol:
     def from_config(cls, config: Mapping[str, Any]) -> Protocol:
         training = {**LATER_KEYS["protocol"], **config}
         training.pop("tuning")
-        check_keys("protocol", training, cls.__dataclass_fields__.keys(), "a protocol")
-        values = {key: training[key] for key in cls.__dataclass_fields__}
-        for key, low in {"lr": 0, "weight_decay": None, "init_gain": 0}.items():
-            number = values[key]
-            valid = type(number) in (int, float) and math.isfinite(number)  # a bool is an int, too
-            if not valid or (number < 0 if low is None else number <= low):
-                bound = "not below 0" if low is None else "above 0"
-                raise RequestError(f"protocol.{key}={number}: give a number {bound}.")
-        for key in ("patience", "max_epochs"):
-            if type(values[key]) is not int or values[key] < 1:
-                raise RequestError(f"protocol.{key}={values[key]}: give a whole number of at least 1.")
-        for key, choices in {"stopping": RULES, "feature_norm": FEATURE_NORMS, "decay": DECAYS}.items():
-            if values[key] not in list(choices):  # a list cannot be looked up in a dict
-                raise RequestError(f"protocol.{key}={values[key]}: choose one of {', '.join(choices)}.")
-        return cls(**values)
+        check_group("protocol", training, PROTOCOL, "a protocol")
+        return cls(**{key: training[key] for key in PROTOCOL})
 
 
 @dataclass
