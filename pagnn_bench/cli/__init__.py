@@ -23,7 +23,7 @@ pagnn-bench: train PaGNN and its rivals on graphs with missing node attributes, 
   pagnn-bench collect                       write all results into a few tables, fit to be committed
   pagnn-bench list [GROUP]                  what there is: data, method, protocol, experiment, ...
   pagnn-bench data list|fetch|verify [NAME] the datasets: statistics, download, checksums
-  pagnn-bench bench [--growth | --plan ...] speed and memory, beside a plain torch_geometric loop
+  pagnn-bench bench [--growth]              speed and memory, beside a plain torch_geometric loop
 
   pagnn-bench run method=pagnn_n data=cora missing=type1
   pagnn-bench run -m method=pagnn_m,pagnn_n data=cora rate=0.1,0.5,0.9 missing=type1,type2

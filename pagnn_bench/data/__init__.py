@@ -62,10 +62,10 @@ def check_data(config: Mapping[str, Any]) -> None:
     known = one_of(SOURCES)
     name = known.check("data.source", config.get("source"))
     source = SOURCES[name]
+    if source.names:
+        one_of(source.names).check("data.name", config["name"])
     settings = {key: value for key, value in config.items() if key != "content"}  # noted by the cell itself
     schema = {"source": known, **split_schema(source.published), **source.keys}
     check_group("data", settings, schema, f"source {name}")
-    if source.names:
-        one_of(source.names).check("data.name", config["name"])
     if name == "pyg":
         dataset_class(config["dataset"])
