@@ -1,4 +1,4 @@
-"""How far the sweeps of a results folder have come, whoever runs them and wherever."""
+"""How far the sweeps of a results folder have come, on whatever machine they run."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from pagnn_bench.engine.prepare import graph_of, hide_mask, prepare
 
 
 @dataclass(frozen=True)
-class Settings:
+class MeasureSettings:
     """How to measure.
 
     Attributes:
@@ -65,7 +65,7 @@ class _Entry:
     samples: list[Sample] = field(default_factory=list)
 
 
-def measure_place(cells: Sequence[Cell], settings: Settings, say: Callable[[str], None]) -> list[Row]:
+def measure_place(cells: Sequence[Cell], settings: MeasureSettings, say: Callable[[str], None]) -> list[Row]:
     """Measure all methods of one place (data, missing type and rate).
 
     Only contenders of the same place are compared, so one place is finished, and its memory freed, before the next.
@@ -73,7 +73,7 @@ def measure_place(cells: Sequence[Cell], settings: Settings, say: Callable[[str]
     Args:
         cells: one per method.
         settings: how.
-        say: tells a person how far it is.
+        say: prints how far it is.
     """
     with tempfile.TemporaryDirectory(prefix="pagnn-bench-") as scratch:
         cache = settings.cache or Path(scratch)
@@ -90,7 +90,7 @@ def measure_place(cells: Sequence[Cell], settings: Settings, say: Callable[[str]
 
 
 def _enter(
-    cell: Cell, settings: Settings, cache: Path, scratch: Path, say: Callable[[str], None]
+    cell: Cell, settings: MeasureSettings, cache: Path, scratch: Path, say: Callable[[str], None]
 ) -> Iterator[_Entry]:
     """The contenders of one method."""
     say(f"preparing {cell.method['name']}")
@@ -121,7 +121,7 @@ def _enter(
         yield _Entry(own, cell, our_contender(masked, preparation.prepared, seeds), None)
 
 
-def _finished(entry: _Entry, settings: Settings, cache: Path) -> Row:
+def _finished(entry: _Entry, settings: MeasureSettings, cache: Path) -> Row:
     train_ms, eval_ms = ([getattr(s, key) for s in entry.samples] for key in ("train_ms", "eval_ms"))
     row = replace(entry.row, train_ms=train_ms, eval_ms=eval_ms)
     if not settings.memory:

@@ -20,7 +20,7 @@ from pagnn_bench.engine.cores import set_threads
 
 def speed(options: argparse.Namespace) -> tuple[Document, int]:
     """All contenders of all places; saved after every place."""
-    from pagnn_bench.bench.measure import Settings, describe_place, measure_place
+    from pagnn_bench.bench.measure import MeasureSettings, describe_place, measure_place
     from pagnn_bench.engine.execute import pick_device
     from pagnn_bench.methods import build_method
 
@@ -29,7 +29,7 @@ def speed(options: argparse.Namespace) -> tuple[Document, int]:
     words = (("method", methods), ("data", options.data), ("missing", options.missing))
     cells = _cells([f"{key}={','.join(names)}" for key, names in words] + [f"rate={options.rate}"])
     results = None if options.results is None else results_folder(options.results)
-    settings = Settings(
+    settings = MeasureSettings(
         seeds=options.seeds,
         epochs=options.epochs,
         repeats=options.repeats,
@@ -107,5 +107,5 @@ def _keep(document: dict[str, Any], output: str | None) -> None:
 
 
 def _say(text: str) -> None:
-    """Tell a person how far it is; the table alone goes to stdout."""
+    """Print how far it is; the table alone goes to stdout."""
     print(text, file=sys.stderr, flush=True)

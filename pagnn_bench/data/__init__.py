@@ -22,8 +22,8 @@ __all__ = ["Graph", "Split", "check_data", "load_graph"]
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where a graph comes from.
+class Loader:
+    """How the graphs of one source are loaded.
 
     Attributes:
         load: makes the graph from the ``data`` group.
@@ -38,12 +38,12 @@ class Source:
     keys: Schema = field(default_factory=dict)
 
 
-SOURCES = {
-    "planetoid": Source(load_planetoid, names=("cora", "citeseer"), published=("public",)),
-    "amazon": Source(load_amazon, names=("amaphoto", "amacomp"), published=("gcnmf",)),
-    "synthetic": Source(load_synthetic, keys=SYNTHETIC),
-    "custom": Source(load_custom, published=("file",)),
-    "pyg": Source(load_pyg, published=("dataset",), keys=PYG),
+LOADERS = {
+    "planetoid": Loader(load_planetoid, names=("cora", "citeseer"), published=("public",)),
+    "amazon": Loader(load_amazon, names=("amaphoto", "amacomp"), published=("gcnmf",)),
+    "synthetic": Loader(load_synthetic, keys=SYNTHETIC),
+    "custom": Loader(load_custom, published=("file",)),
+    "pyg": Loader(load_pyg, published=("dataset",), keys=PYG),
 }
 
 
@@ -54,18 +54,18 @@ def load_graph(config: Mapping[str, Any]) -> Graph:
         RequestError: a value is wrong, or files are missing or damaged.
     """
     check_data(config)
-    return SOURCES[config["source"]].load(config)
+    return LOADERS[config["source"]].load(config)
 
 
 def check_data(config: Mapping[str, Any]) -> None:
     """Refuse a ``data`` group that no graph can be made from, as far as can be told without reading a file."""
-    known = one_of(SOURCES)
+    known = one_of(LOADERS)
     name = known.check("data.source", config.get("source"))
-    source = SOURCES[name]
-    if source.names:
-        one_of(source.names).check("data.name", config["name"])
+    loader = LOADERS[name]
+    if loader.names:
+        one_of(loader.names).check("data.name", config["name"])
     settings = {key: value for key, value in config.items() if key != "content"}  # noted by the cell itself
-    schema = {"source": known, **split_schema(source.published), **source.keys}
+    schema = {"source": known, **split_schema(loader.published), **loader.keys}
     check_group("data", settings, schema, f"source {name}")
     if name == "pyg":
         dataset_class(config["dataset"])

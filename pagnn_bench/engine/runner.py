@@ -26,7 +26,7 @@ from pagnn_bench.records.store import Store
 
 STOPPED = 130  # exit code after Ctrl-C or SIGTERM
 
-Tell: TypeAlias = "Callable[[Sequence[Request], Store], None]"
+ShowResults: TypeAlias = "Callable[[Sequence[Request], Store], None]"
 
 
 class Ending(NamedTuple):
@@ -42,12 +42,12 @@ class Ending(NamedTuple):
     trained: bool
 
 
-def run(configs: Sequence[dict[str, Any]], tell: Tell) -> int:
+def run(configs: Sequence[dict[str, Any]], show_results: ShowResults) -> int:
     """Run the cells of one command; those of ``protocol=tuned`` after the search for their settings.
 
     Args:
         configs: resolved configurations, one per combination; a trial that several ask for is trained once.
-        tell: shows a person what came out; not asked after a search that went well, nor when interrupted.
+        show_results: prints what came out; not called after a search that went well, nor after an interruption.
 
     Returns:
         The exit code: 0; 1 if something failed; 130 if it was interrupted. What is finished is kept in any case.
@@ -57,18 +57,18 @@ def run(configs: Sequence[dict[str, Any]], tell: Tell) -> int:
     collect_requests(configs)  # refuses a wrong configuration before a search is trained for it
     store = Store(settings.results_dir)
     if tuned := [config for config in configs if is_tuned(config)]:
-        search, broken = _search(tuned, store, settings, tell)
+        search, broken = _search(tuned, store, settings, show_results)
         if not search.trained:
             return search.code
         ready = [config for config in configs if config not in broken]
         configs = [choose(config, store) if is_tuned(config) else config for config in ready]
         if broken:
-            return max(1, _run(configs, store, settings, tell).code) if configs else 1
-    return _run(configs, store, settings, tell).code
+            return max(1, _run(configs, store, settings, show_results).code) if configs else 1
+    return _run(configs, store, settings, show_results).code
 
 
 def _search(
-    tuned: Sequence[dict[str, Any]], store: Store, settings: Settings, tell: Tell
+    tuned: Sequence[dict[str, Any]], store: Store, settings: Settings, show_results: ShowResults
 ) -> tuple[Ending, list[dict[str, Any]]]:
     """Train the tries of all searches, rung by rung.
 
@@ -83,7 +83,7 @@ def _search(
     while pending:
         print("Search on validation data:", end=" ")
         search = [tried for _, tries in pending for tried in tries]
-        rung = _run(search, store, settings, tell, summary=False)
+        rung = _run(search, store, settings, show_results, summary=False)
         ending = Ending(max(ending.code, rung.code), rung.trained)
         if not rung.trained:
             break
@@ -94,7 +94,11 @@ def _search(
 
 
 def _run(
-    configs: Sequence[dict[str, Any]], store: Store, settings: Settings, tell: Tell, summary: bool = True
+    configs: Sequence[dict[str, Any]],
+    store: Store,
+    settings: Settings,
+    show_results: ShowResults,
+    summary: bool = True,
 ) -> Ending:
     requests = collect_requests(configs)
     plan = make_plan(requests, store, settings)
@@ -114,7 +118,7 @@ def _run(
     else:
         print(f"{head} all done already, nothing to train (force=true trains again).")
     if ending.trained and (summary or ending.code):
-        tell(requests, store)
+        show_results(requests, store)
     return ending
 
 

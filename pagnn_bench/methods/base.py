@@ -30,7 +30,7 @@ class Context:
     Attributes:
         seed: seed of whatever is random in the preparation (an imputation model); the same for all trials of a mask.
         device: where the networks will live, and where a learned imputation trains.
-        report: tells a person how far a long preparation has come, such as ``"VAE 120/1000"``.
+        report: shows how far a long preparation has come, such as ``"VAE 120/1000"``.
         cache: folder in which learned imputations are kept; None keeps none.
         anew: learn again what is kept there (``force=true``).
     """
@@ -67,7 +67,7 @@ class Method(ABC):
     # True: the key `dropout` is nothing but the rate of the streams that networks draw from, so that settings which
     # differ in it can train as one stack.
     stackable_dropout: ClassVar[bool] = False
-    per_seed: bool = False  # True: prepare anew for every seed instead of once per mask
+    per_seed: bool = False  # True: prepare for every seed instead of once per mask
 
     @abstractmethod
     def prepare(self, graph: IncompleteGraph, context: Context) -> Prepared:
@@ -86,13 +86,13 @@ class Signal:
     Attributes:
         aggregated: G [n, d], input of layer 1, CSR or dense.
         operator: P [n, n], propagation of layer 2.
-        before: (Q [n, n], X [n, d], C [n, 1] or [n, d]) with G = (Q X) ⊙ C; needed for dropout before aggregation.
+        factors: (Q [n, n], X [n, d], C [n, 1] or [n, d]) with G = (Q X) ⊙ C; needed for dropout before aggregation.
         facts, filled: see :class:`Prepared`.
     """
 
     aggregated: sp.csr_array | np.ndarray
     operator: sp.csr_array
-    before: tuple[sp.csr_array, sp.csr_array | np.ndarray, np.ndarray] | None = None
+    factors: tuple[sp.csr_array, sp.csr_array | np.ndarray, np.ndarray] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     filled: sp.csr_array | np.ndarray | None = None
 
@@ -142,8 +142,8 @@ class TwoLayerMethod(Method):
 
     def _input(self, signal: Signal, rows: np.ndarray, part: str, device: torch.device) -> Input:
         if part == "train" and self.input_dropout == "pre":
-            assert signal.before is not None
-            operator, features, correction = signal.before
+            assert signal.factors is not None
+            operator, features, correction = signal.factors
             operator, columns = neighbourhood(operator, rows)
             return DropoutFirstInput(operator, features[columns], correction[rows], device)
         return make_input(signal.aggregated[rows], device)

@@ -44,15 +44,15 @@ class PaGNN(TwoLayerMethod):
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
         first = partial_aggregate(graph.adjacency, graph.features, graph.observed, self.norm)
         if self.mask_update:
-            operator = partial_operator(graph.adjacency, first.sighted, self.norm)
+            operator = partial_operator(graph.adjacency, first.reached, self.norm)
         else:
             operator = (mean_operator if self.norm == "m" else symmetric_operator)(graph.adjacency)
-        before = None
+        factors = None
         if self.input_dropout == "pre":
             weights, _ = aggregation(graph.adjacency, self.norm)
             correction = partial_correction(graph.adjacency, graph.observed, self.norm)
-            before = (weights, graph.features, correction)
+            factors = (weights, graph.features, correction)
         # A node is blind when neither it nor any neighbour received anything: its prediction is all bias.
-        blind = with_self_loops(graph.adjacency) @ first.sighted.astype(np.float64) == 0
+        blind = with_self_loops(graph.adjacency) @ first.reached.astype(np.float64) == 0
         facts = {"empty_share": first.empty_share, "blind_share": float(blind.mean())}
-        return Signal(first.values, operator, before, facts)
+        return Signal(first.values, operator, factors, facts)

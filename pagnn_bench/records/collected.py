@@ -55,9 +55,9 @@ def cells_folder(results_dir: Path) -> Path:
 
 
 def write_collected(results_dir: Path, content: Iterable[tuple[Cell, list[StoredBatch]]]) -> list[Path]:
-    """Write the tables anew; a table whose content is unchanged keeps every byte.
+    """Replace the tables; a table whose content is unchanged keeps every byte.
 
-    Whoever calls this has read all that is in the tables now: what is not in ``content`` is lost.
+    What is not in ``content`` is lost, so read all that is in the tables now before you call this.
 
     Args:
         results_dir: the results folder.

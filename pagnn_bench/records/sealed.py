@@ -1,6 +1,6 @@
 """Sealed files: JSON with a schema and a checksum, written whole or not at all.
 
-Whoever reads one knows that it is complete and that nothing has changed since.
+A reader knows that a file is complete and that nothing has changed since it was written.
 """
 
 from __future__ import annotations

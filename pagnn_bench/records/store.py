@@ -5,7 +5,7 @@
     <results_dir>/cells/<cell.id>/<batch>.failed.json    a batch that broke off: error and traceback
     <results_dir>/collected/                             the same in a few tables (:mod:`pagnn_bench.records.collected`)
 
-There is no index and no lock: any number of processes may write, and whoever reads takes the folder as it is.
+There is no index and no lock: any number of processes may write, and a reader takes the folder as it is.
 Plain files, because SQLite's WAL does not work over network file systems and DuckDB takes a single writer.
 """
 
@@ -97,7 +97,7 @@ class Store:
         """Write everything recorded here, batch files and earlier tables alike, into the collected tables.
 
         Raises:
-            RequestError: a table could not be read; written anew it would lose the trials that are only there.
+            RequestError: a table could not be read; to replace it would lose the trials that are only there.
             StoreError: a table could not be written.
         """
         content = [(cell, list(self._batches(cell))) for cell in self.cells()]
@@ -156,7 +156,7 @@ class Store:
         Args:
             cell: the cell they belong to.
             mask: the mask they share.
-            records: one a trial, with ``seed`` and ``status`` ("ok" or "failed"); "ok" needs ``test_acc``.
+            records: one per trial, with ``seed`` and ``status`` ("ok" or "failed"); "ok" needs ``test_acc``.
             batch: facts about the batch as a whole.
             provenance: what produced it.
             generation: 0, or for a forced re-run :meth:`next_generation`, asked once before its first batch.

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pagnn_bench.bench import child
-from pagnn_bench.bench.measure import Settings, measure_place
+from pagnn_bench.bench.measure import MeasureSettings, measure_place
 from pagnn_bench.bench.speed import OURS, PLAIN
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.engine.execute import Executor
@@ -52,7 +52,7 @@ def by_executor(cell: Cell, folder: Path) -> None:
 
 
 def by_bench(cell: Cell, folder: Path) -> None:
-    settings = Settings([1], 2, 1, 1, CPU, memory=False, forms=[PLAIN], cache=folder)
+    settings = MeasureSettings([1], 2, 1, 1, CPU, memory=False, forms=[PLAIN], cache=folder)
     measure_place([cell], settings, lambda text: None)
 
 
