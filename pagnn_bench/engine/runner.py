@@ -163,9 +163,12 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
     store.prepare()
     progress = Progress(sum(len(batch.seeds) for batch in plan), shown=backend.waits)
     failed = False
+    outcomes = backend.run(
+        jobs, progress
+    )  # a batch system that refuses the jobs does so here, before we log them
     try:
         with progress, _terminable(), _run_log(plan, requests, store) as log:
-            for outcome in backend.run(jobs, progress):
+            for outcome in outcomes:
                 outcome.save(store)
                 log.done(len(outcome.batch.seeds))
                 if scalars is not None:

@@ -25,4 +25,7 @@ class Backend(ABC):
 
     @abstractmethod
     def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]:
-        """The outcome of every batch as soon as it is known; none from a backend that does not wait."""
+        """The outcome of every batch as soon as it is known; none from a backend that does not wait.
+
+        Such a backend hands the jobs over in the call itself, the others train as the outcomes are asked for.
+        """
