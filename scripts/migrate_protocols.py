@@ -16,7 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pagnn_bench.config.identity import Cell
-from pagnn_bench.records.collected import BatchContent, read_collected, write_collected
+from pagnn_bench.records.batch import StoredBatch
+from pagnn_bench.records.collected import read_collected, write_collected
 from pagnn_bench.records.sealed import SealedFiles
 
 OWN_METHODS = ("pagnn_m", "pagnn_n")  # trained by the paper's setting under `paper` and under `shared`
@@ -49,7 +50,7 @@ def migrate(results_dir: Path) -> int:
         raise SystemExit(f"nothing is changed: {', '.join(map(str, files.damaged))} could not be read")
     if any(cell.protocol["name"] == "shared" for cell in before.cells.values()):
         raise SystemExit("nothing is changed: these results have protocol=shared already")
-    content: dict[str, tuple[Cell, list[BatchContent]]] = {}
+    content: dict[str, tuple[Cell, list[StoredBatch]]] = {}
     moved = 0
     for key, cell in before.cells.items():
         for place in places(cell):

@@ -1,9 +1,9 @@
-"""How far the sweeps of a results folder have come, whoever runs them and wherever."""
+"""How far the sweeps of a results folder have come, on whatever machine they run."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from pagnn_bench.config.variants import set_apart
 from pagnn_bench.records.runs import read_runs
 from pagnn_bench.records.store import Store, Trial
 
-FEW = 40  # cells: more than fit a screen are shown only as far as they are not finished
+SCREENFUL = 40  # cells: of more than this, only those that are not finished are shown
 RECENT = 20  # batches that the rate of trials per minute is taken from
 
 
@@ -124,36 +124,48 @@ def _speed(trials: Iterable[Trial], since: str, at_once: bool) -> float | None:
     return 60 * sum(ended[when] for when in recent[1:]) / span if span > 0 else None
 
 
-def _row(item: CellStatus) -> tuple[str, ...]:
-    accuracy = "" if item.accuracy is None else f"{item.accuracy:.2f} %"
-    name = f"{item.cell}, {item.cell.protocol['name']}" + (f" ({item.settings})" if item.settings else "")
-    return name, str(item.done), str(item.failed), str(item.todo), accuracy
-
-
 def render(status: Status, every: bool = False) -> str:
     """The status as lines for a terminal; finished cells only if ``every`` one is asked for or they are few."""
     if not status.cells:
         return "Nothing has been run yet."
-    head = ("cell", "done", "failed", "to do", "accuracy")
     shown = [item for item in status.cells if item.failed or item.todo]
-    if every or len(status.cells) <= FEW:
+    if every or len(status.cells) <= SCREENFUL:
         shown = status.cells
-    rows = [_row(item) for item in shown]
+    lines = _table(shown) if shown else []
+    if hidden := len(status.cells) - len(shown):
+        lines.append(f"{count(hidden, 'finished cell')} not shown (--all shows them)")
+    return "\n".join([*lines, f"{_total(status)}."])
+
+
+def _table(items: Sequence[CellStatus]) -> list[str]:
+    """One aligned line per cell, and below it why trials failed."""
+    head = ("cell", "done", "failed", "to do", "accuracy")
+    rows = [_row(item) for item in items]
     widths = [max(map(len, column)) for column in zip(head, *rows)]
 
     def line(row: tuple[str, ...]) -> str:
         numbers = (text.rjust(width) for text, width in zip(row[1:], widths[1:]))
         return "  ".join((row[0].ljust(widths[0]), *numbers)).rstrip()
 
-    lines = [line(head)] if rows else []
-    for row, item in zip(rows, shown):
+    lines = [line(head)]
+    for row, item in zip(rows, items):
         lines.append(line(row))
         if item.reason and item.failed:
             lines.append(f"    last failure: {one_line(item.reason)}")
-    if hidden := len(status.cells) - len(shown):
-        lines.append(f"{count(hidden, 'finished cell')} not shown (--all shows them)")
-    done, todo = (sum(getattr(item, key) for item in status.cells) for key in ("done", "todo"))
-    failed = sum(item.failed for item in status.cells)
+    return lines
+
+
+def _row(item: CellStatus) -> tuple[str, ...]:
+    accuracy = "" if item.accuracy is None else f"{item.accuracy:.2f} %"
+    name = f"{item.cell}, {item.cell.protocol['name']}" + (f" ({item.settings})" if item.settings else "")
+    return name, str(item.done), str(item.failed), str(item.todo), accuracy
+
+
+def _total(status: Status) -> str:
+    """All cells together: what is done, who is at work, and when it will be over."""
+    done, failed, todo = (
+        sum(getattr(item, key) for item in status.cells) for key in ("done", "failed", "todo")
+    )
     total = f"{count(len(status.cells), 'cell')}: {count(done, 'trial')} done, {failed} failed, {todo} to do"
     if status.commands:
         total += f"; {count(status.commands, 'command')} running with {count(status.running, 'trial')} left"
@@ -164,7 +176,7 @@ def render(status: Status, every: bool = False) -> str:
         total += _speed_and_end(status.per_minute, todo)
     elif todo or failed:
         total += "; no command is running (start the same one again to go on)"
-    return "\n".join([*lines, f"{total}."])
+    return total
 
 
 def _speed_and_end(per_minute: float | None, left: int) -> str:

@@ -5,7 +5,6 @@ contenders.py         who is measured: ours and the reference on the same graph,
 measure.py            round after round over all contenders of a place
 child.py              peak memory, and growth, in processes of their own
 growth.py             cost against nodes, edges, features, hidden units and seeds
-extrapolate.py        the time of whole experiments from measured cells
 document.py           the JSON document that all of them end in
 speed.py targets.py   ratios, and what they are to reach
 run.py                the modes of the command, each ending in a document

@@ -23,14 +23,14 @@ class ChildError(RuntimeError):
     """A child broke off; the message is the last line that it said."""
 
 
-def memory_task(cell: Cell, side: str, seeds: int, material: str | None, **common: Any) -> dict[str, Any]:
-    """Peak memory of one contender; ``material`` is a file with what the reference takes over."""
+def memory_task(cell: Cell, side: str, seeds: int, inputs: str | None, **common: Any) -> dict[str, Any]:
+    """Peak memory of one contender; ``inputs`` is a file with what the reference takes over."""
     return {
         "kind": "memory",
         "cell": asdict(cell),
         "side": side,
         "seeds": seeds,
-        "material": material,
+        "inputs": inputs,
         **common,
     }
 
@@ -75,30 +75,31 @@ def main() -> None:
 
 
 def _measure(task: Mapping[str, Any]) -> dict[str, Any]:
-    from pagnn_bench.bench.contenders import choose_epochs, make_ground, ours, prepare, reference
+    from pagnn_bench.bench.contenders import MASK, choose_epochs, our_contender, reference_contender
     from pagnn_bench.bench.speed import OURS
-    from pagnn_bench.engine.execute import graph_of, pick_device
+    from pagnn_bench.engine.execute import pick_device
+    from pagnn_bench.engine.prepare import graph_of, hide_mask, prepare
 
     set_threads(task["threads"])
     cell, cache = Cell(**task["cell"]), task.get("cache")
     graph_of(cell)
     base = peak_mb()
-    ground = make_ground(cell, pick_device(task["device"]), Path(cache) if cache else None)
+    masked = hide_mask(cell, MASK, pick_device(task["device"]), cache=Path(cache) if cache else None)
     answer: dict[str, Any] = {"base_mb": round(base, 1)}
     if task["kind"] == "growth":
-        prepared, seconds = prepare(ground)
-        contender = ours(ground, prepared, task["seeds"])
+        preparation = prepare(masked)
+        contender = our_contender(masked, preparation.prepared, task["seeds"])
         epochs = choose_epochs(contender, task["seeds"], task["epochs"])
         sample = contender(epochs)
-        answer |= {"prepare_seconds": seconds, "epochs": epochs}
+        answer |= {"prepare_seconds": preparation.seconds, "epochs": epochs}
         answer |= {"train_ms": sample.train_ms, "eval_ms": sample.eval_ms}
     elif task["side"] == OURS:
-        ours(ground, prepare(ground)[0], task["seeds"])(MEMORY_EPOCHS)
+        our_contender(masked, prepare(masked).prepared, task["seeds"])(MEMORY_EPOCHS)
     else:
         import numpy as np
 
-        material = dict(np.load(task["material"]))
-        reference(ground, material, task["side"])(MEMORY_EPOCHS)
+        inputs = dict(np.load(task["inputs"]))
+        reference_contender(masked, inputs, task["side"])(MEMORY_EPOCHS)
     return answer | {"peak_mb": round(peak_mb(), 1)}
 
 

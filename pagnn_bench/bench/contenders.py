@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,13 +16,11 @@ from pagnn_bench.bench.reference import train_plain
 from pagnn_bench.bench.reference_gcnmf import FullTensorGCNmf
 from pagnn_bench.bench.reference_models import PlainGCN, PlainPaGNN
 from pagnn_bench.bench.speed import CSR, PLAIN
-from pagnn_bench.config.identity import Cell
-from pagnn_bench.engine.execute import graph_of
-from pagnn_bench.methods import Method, build_method
-from pagnn_bench.methods.base import Context, Prepared
+from pagnn_bench.engine.prepare import MaskedCell
+from pagnn_bench.methods import Method
+from pagnn_bench.methods.base import Prepared
 from pagnn_bench.methods.imputation import ImputationMethod
 from pagnn_bench.methods.pagnn import PaGNN
-from pagnn_bench.missing import IncompleteGraph, draw_observed, hide
 from pagnn_bench.training.loop import Protocol, train
 
 MASK = 0  # all contenders of a place see the first mask
@@ -32,7 +28,7 @@ MASK = 0  # all contenders of a place see the first mask
 SLICE_SECONDS = 1.0
 LEAST_EPOCHS = 3
 
-Material: TypeAlias = "dict[str, np.ndarray]"  # what the reference takes over from a preparation
+ReferenceInputs: TypeAlias = "dict[str, np.ndarray]"  # what the reference takes over from a preparation
 
 
 @dataclass(frozen=True)
@@ -47,53 +43,22 @@ class Sample:
 Contender: TypeAlias = "Callable[[int], Sample]"
 
 
-@dataclass(frozen=True)
-class Ground:
-    """A cell whose graph and mask are there."""
-
-    cell: Cell
-    method: Method
-    graph: IncompleteGraph
-    context: Context
-
-    @property
-    def protocol(self) -> Protocol:
-        return Protocol.from_config(self.cell.protocol)
-
-
-def make_ground(cell: Cell, device: torch.device, cache: Path | None) -> Ground:
-    """Load the graph, draw the mask, hide what is missing: as a batch of trials does it."""
-    method, graph = build_method(cell.method), graph_of(cell)
-    shape = (graph.num_nodes, graph.num_features)
-    observed = draw_observed(cell.missing, cell.rate, shape, cell.mask_seed(MASK))
-    protocol = Protocol.from_config(cell.protocol)
-    incomplete = hide(graph, observed, protocol.feature_norm, oracle=method.oracle)
-    return Ground(cell, method, incomplete, Context(cell.method_seed(MASK), device, cache=cache))
-
-
-def prepare(ground: Ground) -> tuple[Prepared, float]:
-    """What the method works out for the mask, and its seconds; those of a cached imputation are counted, too."""
-    start = time.perf_counter()
-    prepared = ground.method.prepare(ground.graph, ground.context)
-    return prepared, time.perf_counter() - start + prepared.facts.get("cached_seconds", 0.0)
-
-
 def _unstopped(protocol: Protocol, epochs: int) -> Protocol:
     """The same training for exactly this many epochs: no seed runs out of patience."""
     return replace(protocol, max_epochs=epochs, patience=epochs + 1)
 
 
-def ours(ground: Ground, prepared: Prepared, seeds: int) -> Contender:
+def our_contender(masked: MaskedCell, prepared: Prepared, seeds: int) -> Contender:
     """Our training loop on a stack of seeds."""
-    cell, device = ground.cell, ground.context.device
+    cell, device = masked.cell, masked.context.device
     weights, dropout = (
         [cell.trial_seed(purpose, MASK, seed) for seed in range(seeds)] for purpose in ("weights", "dropout")
     )
 
     def run(epochs: int) -> Sample:
-        protocol = _unstopped(ground.protocol, epochs)
+        protocol = _unstopped(masked.protocol, epochs)
         network = prepared.network(weights, protocol.init_gain)
-        result = train(network, ground.graph, protocol, dropout, device)
+        result = train(network, masked.graph, protocol, dropout, device)
         unit = 1000.0 / result.seed_epochs
         return Sample(unit * result.train_seconds, unit * result.eval_seconds)
 
@@ -119,39 +84,39 @@ def reference_forms(method: Method) -> tuple[str, ...]:
     return {"other": (), "gcnmf": (PLAIN,)}.get(family_of(method), (PLAIN, CSR))
 
 
-def reference_material(ground: Ground, prepared: Prepared) -> Material:
+def reference_inputs(masked: MaskedCell, prepared: Prepared) -> ReferenceInputs:
     """What the reference must be given: the filled features X̂ [n, d], or the initial mixture of GCNmf."""
-    method, graph = ground.method, ground.graph
+    method, graph = masked.method, masked.for_method()
     if isinstance(method, GCNmf):
-        mixture = fit_mixture(graph, method.components, ground.context.seed)
+        mixture = fit_mixture(graph, method.components, masked.context.seed)
         return {key: value.numpy() for key, value in mixture._asdict().items()}
     if isinstance(method, ImputationMethod):
-        filled = prepared.filled if prepared.filled is not None else method.impute(graph, ground.context)
+        filled = prepared.filled if prepared.filled is not None else method.impute(graph, masked.context)
         return {"filled": filled if isinstance(filled, np.ndarray) else filled.toarray()}
     return {}
 
 
-def reference(ground: Ground, material: Mapping[str, Any], form: str) -> Contender:
+def reference_contender(masked: MaskedCell, inputs: Mapping[str, Any], form: str) -> Contender:
     """The plain loop, for one seed."""
-    cell, device = ground.cell, ground.context.device
-    build = reference_model(ground, material, form)
+    cell, device = masked.cell, masked.context.device
+    build = reference_model(masked, inputs, form)
 
     def run(epochs: int) -> Sample:
-        protocol = _unstopped(ground.protocol, epochs)
-        result = train_plain(build, ground.graph, protocol, cell.trial_seed("weights", MASK, 0), device)
+        protocol = _unstopped(masked.protocol, epochs)
+        result = train_plain(build, masked.graph, protocol, cell.trial_seed("weights", MASK, 0), device)
         return Sample(1000 * result.train_seconds / epochs, 1000 * result.eval_seconds / epochs)
 
     return run
 
 
-def reference_model(ground: Ground, material: Mapping[str, Any], form: str) -> Callable[[], nn.Module]:
+def reference_model(masked: MaskedCell, inputs: Mapping[str, Any], form: str) -> Callable[[], nn.Module]:
     """Makes the plain network of a method, with its hidden size and dropout rate."""
-    method, graph, device = ground.method, ground.graph, ground.context.device
+    method, graph, device = masked.method, masked.graph, masked.context.device
     if isinstance(method, GCNmf):
-        mixture = (material["log_pi"], material["mu"], material["log_sigma2"])
+        mixture = (inputs["log_pi"], inputs["mu"], inputs["log_sigma2"])
         return lambda: FullTensorGCNmf(graph, mixture, method.hidden, method.dropout, device)
     if isinstance(method, ImputationMethod):
-        filled = torch.from_numpy(np.ascontiguousarray(material["filled"], dtype=np.float32)).to(device)
+        filled = torch.from_numpy(np.ascontiguousarray(inputs["filled"], dtype=np.float32)).to(device)
         sizes = (method.hidden, graph.num_classes)
         return lambda: PlainGCN(filled, graph.adjacency, sizes, method.dropout, form)
     if isinstance(method, PaGNN | PaGCN):

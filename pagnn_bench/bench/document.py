@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from pagnn_bench.config.atomic import write_atomically
 from pagnn_bench.config.errors import RequestError
 
 SCHEMA = 1
 
 # What a document holds, by kind: the keys beside ``schema``, ``kind``, ``settings`` and ``machine``.
-KINDS = {"speed": ("places", "rows"), "growth": ("points",), "plan": ("entries",)}
+KINDS = {"speed": ("places", "rows"), "growth": ("points",)}
 
 Document: TypeAlias = "dict[str, Any]"
 
@@ -26,11 +27,9 @@ def new_document(kind: str, settings: Mapping[str, Any], machine: Mapping[str, A
 
 def save_document(document: Document, path: str | Path) -> None:
     """Write it, whole or not at all: a measurement may take hours and is saved after every part of it."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    text = json.dumps(document, indent=1, allow_nan=False) + "\n"
     try:
-        temporary.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        temporary.replace(target)
+        write_atomically(Path(path), text.encode())
     except OSError as error:
         raise RequestError(f"-o {path}: cannot be written ({error.strerror}).") from error
 

@@ -85,10 +85,10 @@ def measure_growth(
         repeats: rounds.
         epochs: of a point in a round, at the most.
         threads, device: how to train.
-        say: tells a person how far it is.
+        say: prints how far it is.
 
     Raises:
-        ChildError: a process failed; the rounds before are kept by whoever took them.
+        ChildError: a process failed; the rounds before were yielded already.
     """
     sizes = [(name, size) for name in names for size in AXES[name]]
     points = [_point(name, size) for name, size in sizes]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pagnn_bench.analysis.tables.layout import Part, Table, Value, three_digits
 from pagnn_bench.bench.document import Document
 from pagnn_bench.bench.layout_growth import growth_table
-from pagnn_bench.bench.layout_plan import plan_table
 from pagnn_bench.bench.machine import describe_machine
 from pagnn_bench.bench.speed import (
     CSR,
@@ -29,7 +28,7 @@ WHO = {PLAIN: "plain loop", CSR: "plain loop, CSR"}
 
 def make_table(document: Document) -> Table:
     """The table of any document."""
-    return {"speed": speed_table, "growth": growth_table, "plan": plan_table}[document["kind"]](document)
+    return {"speed": speed_table, "growth": growth_table}[document["kind"]](document)
 
 
 def speed_table(document: Document) -> Table:

@@ -14,24 +14,23 @@ import torch
 
 from pagnn_bench.bench.child import ChildError, memory_task, run_child
 from pagnn_bench.bench.contenders import (
+    MASK,
     Contender,
     Sample,
     choose_epochs,
     family_of,
-    make_ground,
-    ours,
-    prepare,
-    reference,
+    our_contender,
+    reference_contender,
     reference_forms,
-    reference_material,
+    reference_inputs,
 )
 from pagnn_bench.bench.speed import OURS, Row
 from pagnn_bench.config.identity import Cell
-from pagnn_bench.engine.execute import graph_of
+from pagnn_bench.engine.prepare import graph_of, hide_mask, prepare
 
 
 @dataclass(frozen=True)
-class Settings:
+class MeasureSettings:
     """How to measure.
 
     Attributes:
@@ -62,11 +61,11 @@ class _Entry:
     row: Row
     cell: Cell
     run: Contender
-    material: str | None
+    inputs: str | None
     samples: list[Sample] = field(default_factory=list)
 
 
-def measure_place(cells: Sequence[Cell], settings: Settings, say: Callable[[str], None]) -> list[Row]:
+def measure_place(cells: Sequence[Cell], settings: MeasureSettings, say: Callable[[str], None]) -> list[Row]:
     """Measure all methods of one place (data, missing type and rate).
 
     Only contenders of the same place are compared, so one place is finished, and its memory freed, before the next.
@@ -74,7 +73,7 @@ def measure_place(cells: Sequence[Cell], settings: Settings, say: Callable[[str]
     Args:
         cells: one per method.
         settings: how.
-        say: tells a person how far it is.
+        say: prints how far it is.
     """
     with tempfile.TemporaryDirectory(prefix="pagnn-bench-") as scratch:
         cache = settings.cache or Path(scratch)
@@ -91,45 +90,45 @@ def measure_place(cells: Sequence[Cell], settings: Settings, say: Callable[[str]
 
 
 def _enter(
-    cell: Cell, settings: Settings, cache: Path, scratch: Path, say: Callable[[str], None]
+    cell: Cell, settings: MeasureSettings, cache: Path, scratch: Path, say: Callable[[str], None]
 ) -> Iterator[_Entry]:
     """The contenders of one method."""
     say(f"preparing {cell.method['name']}")
-    ground = make_ground(cell, settings.device, cache)
-    prepared, seconds = prepare(ground)
+    masked = hide_mask(cell, MASK, settings.device, cache=cache)
+    preparation = prepare(masked)
     row = Row(
         data=cell.data["name"],
         missing=cell.missing["name"],
         rate=cell.rate,
         method=cell.method["name"],
         label=str(cell.method.get("label", cell.method["name"])),
-        family=family_of(ground.method),
+        family=family_of(masked.method),
         side=OURS,
         seeds=1,
         epochs=0,
         train_ms=[],
         eval_ms=[],
     )
-    forms = [form for form in reference_forms(ground.method) if form in settings.forms]
+    forms = [form for form in reference_forms(masked.method) if form in settings.forms]
     if forms:
-        material = reference_material(ground, prepared)
+        inputs = reference_inputs(masked, preparation.prepared)
         path = scratch / f"{cell.hash}.npz"
-        np.savez(path, **material)  # type: ignore[arg-type]
+        np.savez(path, **inputs)  # type: ignore[arg-type]
         for form in forms:
-            yield _Entry(replace(row, side=form), cell, reference(ground, material, form), str(path))
+            yield _Entry(replace(row, side=form), cell, reference_contender(masked, inputs, form), str(path))
     for seeds in settings.seeds:
-        own = replace(row, seeds=seeds, prepare_seconds=round(seconds, 3))
-        yield _Entry(own, cell, ours(ground, prepared, seeds), None)
+        own = replace(row, seeds=seeds, prepare_seconds=round(preparation.seconds, 3))
+        yield _Entry(own, cell, our_contender(masked, preparation.prepared, seeds), None)
 
 
-def _finished(entry: _Entry, settings: Settings, cache: Path) -> Row:
+def _finished(entry: _Entry, settings: MeasureSettings, cache: Path) -> Row:
     train_ms, eval_ms = ([getattr(s, key) for s in entry.samples] for key in ("train_ms", "eval_ms"))
     row = replace(entry.row, train_ms=train_ms, eval_ms=eval_ms)
     if not settings.memory:
         return row
     common = {"threads": settings.threads, "device": str(settings.device), "cache": str(cache)}
     try:
-        answer = run_child(memory_task(entry.cell, row.side, row.seeds, entry.material, **common))
+        answer = run_child(memory_task(entry.cell, row.side, row.seeds, entry.inputs, **common))
     except ChildError as error:
         who = f"{row.method} {row.side} with {row.seeds} seeds"
         print(f"warning: peak memory of {who} is unknown: {error}", file=sys.stderr)

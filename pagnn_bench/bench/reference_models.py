@@ -16,7 +16,7 @@ from pagnn_bench.missing import IncompleteGraph
 from pagnn_bench.nn.propagate import aggregation, mean_operator, partial_correction
 from pagnn_bench.nn.sparse import csr_tensor
 
-# torch_geometric builds its cached adjacency without saying whether torch shall check it, of which torch warns.
+# torch_geometric builds its cached adjacency without saying whether torch should check it, and torch warns of that.
 warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled")
 
 
@@ -93,7 +93,7 @@ class PartialConv(nn.Module):
 
 
 class PlainPaGNN(nn.Module):
-    """PaGNN on dense features with dropout before the aggregation, which is done anew in every epoch.
+    """PaGNN on dense features with dropout before the aggregation, which is repeated in every epoch.
 
     logits = P drop(ReLU(PartialConv(drop(M ⊙ X)))) W₂ + b₂ with P = Ā for ``m`` and Â otherwise.
 

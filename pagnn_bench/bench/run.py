@@ -1,4 +1,4 @@
-"""The three measurements of ``bench``, from parsed options to a document."""
+"""The two measurements of ``bench``, from parsed options to a document."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pagnn_bench.bench.document import Document, load_document, new_document, save_document
+from pagnn_bench.bench.document import Document, new_document, save_document
 from pagnn_bench.bench.machine import machine_facts
 from pagnn_bench.config.arguments import results_folder
 from pagnn_bench.config.catalogue import choices
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.sweep import compose_combinations
-from pagnn_bench.engine.cores import set_threads, usable_cores
+from pagnn_bench.engine.cores import set_threads
 
 
 def speed(options: argparse.Namespace) -> tuple[Document, int]:
     """All contenders of all places; saved after every place."""
-    from pagnn_bench.bench.measure import Settings, describe_place, measure_place
+    from pagnn_bench.bench.measure import MeasureSettings, describe_place, measure_place
     from pagnn_bench.engine.execute import pick_device
     from pagnn_bench.methods import build_method
 
@@ -29,7 +29,7 @@ def speed(options: argparse.Namespace) -> tuple[Document, int]:
     words = (("method", methods), ("data", options.data), ("missing", options.missing))
     cells = _cells([f"{key}={','.join(names)}" for key, names in words] + [f"rate={options.rate}"])
     results = None if options.results is None else results_folder(options.results)
-    settings = Settings(
+    settings = MeasureSettings(
         seeds=options.seeds,
         epochs=options.epochs,
         repeats=options.repeats,
@@ -97,35 +97,6 @@ def growth(options: argparse.Namespace) -> tuple[Document, int]:
     return document, 0
 
 
-def plan(options: argparse.Namespace) -> tuple[Document, int]:
-    """What whole experiments take, from the cells of a results folder; nothing is measured now."""
-    from pagnn_bench.bench.extrapolate import estimate, read_known
-    from pagnn_bench.bench.speed import rows_of
-    from pagnn_bench.engine.plan import collect_requests
-    from pagnn_bench.engine.tuning import is_tuned, pending_tries
-    from pagnn_bench.records.store import Store
-
-    store = Store(results_folder(options.results))
-    known = read_known(store)
-    rows = []
-    if options.speeds:
-        speeds = load_document(options.speeds, "--from")
-        if speeds["kind"] != "speed":
-            raise RequestError(
-                f"--from {options.speeds}: is of kind {speeds['kind']}; give one of kind speed."
-            )
-        rows = rows_of(speeds)
-    machine = machine_facts(usable_cores(), "cpu")
-    document = new_document("plan", {"experiments": options.plan}, {**machine, "threads": None})
-    for name in options.plan:
-        configs = compose_combinations([f"experiment={name}"])
-        tries = [tried for config in configs if is_tuned(config) for tried in pending_tries(config, store)]
-        requests = collect_requests([*tries, *configs])
-        document["entries"] += estimate(name, requests, known, rows)
-    _keep(document, options.output)
-    return document, 0
-
-
 def _cells(words: Sequence[str]) -> list[Cell]:
     return [Cell.from_config(config) for config in compose_combinations(words, multirun=True)]
 
@@ -136,5 +107,5 @@ def _keep(document: dict[str, Any], output: str | None) -> None:
 
 
 def _say(text: str) -> None:
-    """Tell a person how far it is; the table alone goes to stdout."""
+    """Print how far it is; the table alone goes to stdout."""
     print(text, file=sys.stderr, flush=True)

@@ -39,9 +39,6 @@ MET, NOT_MET = "met", "not met"
 MEMORY_MB = {"amacomp": 4096.0}
 GROWTH_MEMORY_MB = 8192.0
 
-# The Cora block of Tables 2 and 3 (13 rows x 5 rates x 100 trials) in one process.
-PLAN_DATA, PLAN_EXPERIMENTS, PLAN_SECONDS = "cora", ("table2", "table3"), 3600.0
-
 
 def target_of(family: str, data: str, missing: str, seeds: int) -> Target | None:
     """The target of a contender, None if it has none."""

@@ -23,7 +23,7 @@ pagnn-bench: train PaGNN and its rivals on graphs with missing node attributes, 
   pagnn-bench collect                       write all results into a few tables, fit to be committed
   pagnn-bench list [GROUP]                  what there is: data, method, protocol, experiment, ...
   pagnn-bench data list|fetch|verify [NAME] the datasets: statistics, download, checksums
-  pagnn-bench bench [--growth | --plan ...] speed and memory, beside a plain torch_geometric loop
+  pagnn-bench bench [--growth]              speed and memory, beside a plain torch_geometric loop
 
   pagnn-bench run method=pagnn_n data=cora missing=type1
   pagnn-bench run -m method=pagnn_m,pagnn_n data=cora rate=0.1,0.5,0.9 missing=type1,type2
@@ -49,9 +49,9 @@ COMMANDS = {
 def main(argv: list[str] | None = None) -> int:
     """Run one command; the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    # Threads that wait for each other shall spin briefly and then sleep. Left to itself OpenMP spins so long that other
+    # Threads that wait for each other should spin briefly, then sleep. Left to itself, OpenMP spins so long that other
     # work on the machine made an epoch forty times as long; sleeping at once (PASSIVE) doubled it on a quiet machine.
-    # Read when torch is loaded; whoever has set a policy of his own keeps it.
+    # Read when torch is loaded; a policy that the user has set stays.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -79,9 +79,11 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         if error.errno == errno.ENOSPC:
             print(f"pagnn-bench: {error.filename or 'the output'}: {error.strerror}.", file=sys.stderr)
-        elif error.errno != errno.EPIPE:  # whoever reads our output, such as `head`, has seen enough
+        elif error.errno != errno.EPIPE:  # the reader of our output, such as `head`, has seen enough
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor shall the end of Python complain
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # so that Python can close it quietly at exit
         return 1
 
 

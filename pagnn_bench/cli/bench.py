@@ -10,12 +10,11 @@ from pagnn_bench.bench.document import Document, check_writable, load_document
 from pagnn_bench.config.catalogue import choices
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import parse_rate
-from pagnn_bench.engine.plan import MOST_THREADS
+from pagnn_bench.engine.plan import MAX_THREADS
 
 EPILOG = """\
   pagnn-bench bench --data cora --methods pagnn_n,mf --seeds 1,20 -o speed.json --figure speed.svg
   pagnn-bench bench --growth -o growth.json                 cost against nodes, edges, features, hidden units, seeds
-  pagnn-bench bench --plan table2,table3 --from speed.json  how long whole experiments take on this machine
   pagnn-bench bench --show speed.json --figure speed.svg    table and figure of what was measured before
 
 Nothing else should run beside a measurement.
@@ -45,8 +44,6 @@ def bench_command(arguments: Sequence[str]) -> int:
 def _measurement(options: argparse.Namespace) -> Callable[[argparse.Namespace], tuple[Document, int]]:
     from pagnn_bench.bench import run
 
-    if options.plan:
-        return run.plan
     return run.growth if options.growth else run.speed
 
 
@@ -73,12 +70,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--growth", action="store_true", help="cost against size, on synthetic graphs")
-    what.add_argument(
-        "--plan",
-        metavar="NAMES",
-        type=_names("--plan", "experiment"),
-        help="time of these experiments, from the cells in --results",
-    )
     what.add_argument("--show", metavar="FILE", help="show a measurement made before")
     parser.add_argument("--data", type=_graphs, default="cora,citeseer,amaphoto", help="%(default)s")
     parser.add_argument("--methods", type=_names("--methods", "method"), help="all; with --growth pagnn_n")
@@ -95,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--repeats", type=_number("--repeats"), default=5, help="rounds, %(default)s")
     parser.add_argument(
-        "--threads", type=_number("--threads", MOST_THREADS), help="CPU threads (as many as cores)"
+        "--threads", type=_number("--threads", MAX_THREADS), help="CPU threads (as many as cores)"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
     parser.add_argument(
@@ -106,12 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--axes", type=_axes, default=None, help="what grows with --growth (all)")
     parser.add_argument("--no-memory", dest="memory", action="store_false", help="leave peak memory out")
-    parser.add_argument(
-        "--results", metavar="DIR", help="results folder: measured cells, learned imputations"
-    )
-    parser.add_argument(
-        "--from", dest="speeds", metavar="FILE", help="speeds for --plan, from a document of bench"
-    )
+    parser.add_argument("--results", metavar="DIR", help="results folder, whose learned imputations are used")
     parser.add_argument("-o", "--output", metavar="FILE", help="write every single repeat as JSON")
     parser.add_argument("--figure", metavar="FILE", help="draw a figure: .svg, .pdf or .png")
     parser.add_argument("--format", choices=WRITERS, default="md", help="of the table, %(default)s")

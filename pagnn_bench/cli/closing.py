@@ -12,7 +12,7 @@ from pagnn_bench.engine.runner import told_apart
 from pagnn_bench.records.store import Store
 
 
-def tell(requests: Sequence[Request], store: Store) -> None:
+def show_results(requests: Sequence[Request], store: Store) -> None:
     """What came out, cell by cell, and where it is."""
     apart = told_apart(requests)
     for request in requests:

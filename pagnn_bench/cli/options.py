@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from pagnn_bench.config.arguments import add_results
 
@@ -14,4 +15,11 @@ def add_results_options(parser: argparse.ArgumentParser) -> None:
         "--protocol",
         metavar="NAME",
         help="show this protocol (default: paper where there is one); NAME[key=value] where settings differ",
+    )
+
+
+def nothing_run(folder: str | Path) -> str:
+    """What to say of a folder without results."""
+    return (
+        f"Nothing has been run yet: there are no results in {folder}. Try: pagnn-bench run experiment=smoke"
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pagnn_bench.analysis.report.page import write_report
 from pagnn_bench.analysis.tables.selection import choose_protocol, read_results
-from pagnn_bench.cli.options import add_results_options
-from pagnn_bench.config.arguments import Parser
+from pagnn_bench.cli.options import add_results_options, nothing_run
+from pagnn_bench.config.arguments import Parser, results_folder
 from pagnn_bench.config.errors import RequestError
 
 
@@ -20,9 +20,13 @@ def report_command(arguments: Sequence[str]) -> int:
     parser.add_argument("--open", action="store_true", help="show the page in the browser")
     add_results_options(parser)
     options = parser.parse_args(arguments)
+    source = results_folder(options.results)
+    if not source.is_dir():  # the default one, before the first run
+        print(nothing_run(source))
+        return 0
     results = read_results(options.results)
     protocol = choose_protocol(results, options.protocol)
-    folder = Path(options.output or Path(options.results or "results") / "report")
+    folder = Path(options.output or source / "report")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         page = write_report(results, protocol, folder)

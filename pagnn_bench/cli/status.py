@@ -13,7 +13,7 @@ WATCH_SECONDS = 5
 
 def status_command(arguments: list[str]) -> int:
     """``pagnn-bench status [--results DIR] [--watch] [--all]``."""
-    text = "How far the sweeps of a results folder have come, whoever runs them and wherever."
+    text = "How far the sweeps of a results folder have come, on whatever machine they run."
     parser = Parser(prog="pagnn-bench status", description=text)
     add_results(parser)
     parser.add_argument(

@@ -23,7 +23,7 @@ from pagnn_bench.analysis.tables.selection import (
     to_json,
 )
 from pagnn_bench.analysis.tables.timing import measure, timing_protocol, timing_table
-from pagnn_bench.cli.options import add_results_options
+from pagnn_bench.cli.options import add_results_options, nothing_run
 from pagnn_bench.config.arguments import Parser
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.text import count
@@ -134,9 +134,7 @@ def _closing(results: Results, protocol: str, folder: str) -> str:
     """What else there is, and what went wrong."""
     lines = []
     if not results.all:
-        lines.append(
-            f"Nothing has been run yet: there are no results in {folder}. Try: pagnn-bench run experiment=smoke"
-        )
+        lines.append(nothing_run(folder))
     for family, names in results.families.items():
         others = [name for name in names if name != protocol]
         cells = sum(result.key.protocol in others for result in results.all)

@@ -1,4 +1,6 @@
-"""The one exception that means «the request was wrong»."""
+"""The one exception that means «the request was wrong», and its usual sentence."""
+
+from typing import Any, NoReturn
 
 
 class RequestError(Exception):
@@ -6,3 +8,8 @@ class RequestError(Exception):
 
     The command line prints the sentence without a traceback and exits with code 2.
     """
+
+
+def refuse(key: str, value: Any, choices: str) -> NoReturn:
+    """Refuse a value: what was given, and what can be given instead."""
+    raise RequestError(f"{key}={value}: {choices}.")

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.errors import RequestError, refuse
 
 # Keys that say where things lie or how they are shown; they change no number and so are no part of an identity.
 # `recommended` and `published` flow into method.* and protocol.* by interpolation and are counted there.
@@ -31,15 +31,7 @@ LATER_KEYS: dict[str, dict[str, Any]] = {
 
 TRIES = "tuning"  # the protocol's name in the records of what was tried in a search
 
-MOST = 100_000  # masks or seeds of one command: a slip of the finger should not fill the memory
-
-
-def check_keys(group: str, config: Mapping[str, Any], own: Collection[str], who: str) -> None:
-    """Refuse a group without a key that is read, or with one that nobody reads: it would pass for a setting."""
-    for key in sorted(set(own) - config.keys()):
-        raise RequestError(f"{group}.{key}: {who} needs this key.")
-    for key in sorted(config.keys() - set(own) - NOT_IDENTITY - {"name"}):
-        raise RequestError(f"{group}.{key}: {who} has no such key.")
+MAX_INDICES = 100_000  # masks or seeds of one command: a slip of the finger should not fill the memory
 
 
 def canonical_json(value: Any) -> str:
@@ -63,21 +55,21 @@ def seed_for(purpose: str, **axes: str | int | float) -> int:
 def parse_indices(key: str, value: Any) -> list[int]:
     """``masks`` and ``seeds``: a positive count n (indices 0..n-1) or a list of distinct non-negative indices."""
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-        if value > MOST:
-            raise RequestError(f"{key}={value}: at most {MOST} at once.")
+        if value > MAX_INDICES:
+            refuse(key, value, f"at most {MAX_INDICES} at once")
         return list(range(value))
     if isinstance(value, list) and value and all(type(i) is int and i >= 0 for i in value):
         if len(set(value)) == len(value):
             return sorted(value)
-        raise RequestError(f"{key}={value}: an index is named twice.")
-    raise RequestError(f"{key}={value}: give a count of at least 1 or a list of indices such as [0,1,2].")
+        refuse(key, value, "an index is named twice")
+    refuse(key, value, "give a count of at least 1 or a list of indices such as [0,1,2]")
 
 
 def parse_rate(value: Any) -> float:
     """The missing rate, a number in [0, 1)."""
     if type(value) in (int, float) and value >= 0 and (rate := round(float(value), 10)) < 1:
         return rate  # range(0.1,0.9,0.2) has 0.30000000000000004
-    raise RequestError(f"rate={value}: the missing rate is a number from 0 up to, but not including, 1.")
+    refuse("rate", value, "the missing rate is a number from 0 up to, but not including, 1")
 
 
 def identity_part(group: str, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,9 +105,7 @@ class Cell:
             name = config[group]["name"]
             # It is part of a folder's name; a number will do.
             if type(name) not in (str, int) or not re.fullmatch(r"[\w.+-]+", str(name)):
-                raise RequestError(
-                    f"{group}.name={name}: use letters, digits, dots, dashes and underscores only."
-                )
+                refuse(f"{group}.name", name, "use letters, digits, dots, dashes and underscores only")
             groups[group] = {**config[group], "name": str(name)}
         data = groups["data"]
         if data.get("path"):

@@ -62,32 +62,41 @@ class _Composer:
         self.base: tuple[str, ...] | None = None  # the choices of the first combination
 
     def all(self, words: list[str], multirun: bool) -> list[Tree]:
+        """The configurations of all combinations that these words ask for."""
         words = [word for word in words if word not in NO_EXPERIMENT]
         if multirun and (several := self._each_experiment(words)):
             # Each has axes of its own, so each is a command of its own.
             return [tree for single in several for tree in _Composer(self.name).all(single, multirun)]
         swept = [word for word in words if self.parse(word).is_sweep_override()]
         fixed = tuple(word for word in words if word not in swept and self.is_choice(word))
-        for word in fixed:
-            self.check_choice(word)
-        config = compose(self.name, list(fixed), return_hydra_config=True)
-        HydraConfig.instance().set_config(config)  # for ${hydra:...} in configurations of the user's own
+        config = self._first_look(fixed)
         if multirun or config.hydra.mode == RunMode.MULTIRUN:
-            words = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()] + words
-            [combinations] = BasicSweeper.split_arguments([self.parse(word) for word in words], None)
-            return [self._combination(combination) for combination in combinations]
+            axes = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
+            return [self._combination(combination) for combination in self._split([*axes, *words])]
         if swept:
             compose(self.name, words)  # Hydra says what is wrong with several values
         self.trees[fixed] = {key: value for key, value in _tree(config).items() if key != "hydra"}
         return [self._combination(words)]
+
+    def _first_look(self, choices: tuple[str, ...]) -> DictConfig:
+        """What these choices make, with Hydra's own keys: they say whether an experiment has axes of its own."""
+        for word in choices:
+            self.check_choice(word)
+        config = compose(self.name, list(choices), return_hydra_config=True)
+        HydraConfig.instance().set_config(config)  # for ${hydra:...} in configurations of the user's own
+        return config
+
+    def _split(self, words: list[str]) -> list[list[str]]:
+        """The words of every combination, in Hydra's order."""
+        [combinations] = BasicSweeper.split_arguments([self.parse(word) for word in words], None)
+        return combinations
 
     def _each_experiment(self, words: list[str]) -> list[list[str]]:
         """The words with one experiment each, if they name several."""
         for place, word in enumerate(words):
             override = self.parse(word)
             if override.key_or_group == "experiment" and override.is_sweep_override():
-                [split] = BasicSweeper.split_arguments([override], None)
-                return [[*words[:place], single, *words[place + 1 :]] for [single] in split]
+                return [[*words[:place], single, *words[place + 1 :]] for [single] in self._split([word])]
         return []
 
     def _check_choice(self, word: str) -> None:

@@ -1,4 +1,4 @@
-"""How counts, times and errors are said to a person."""
+"""Counts, times and errors as people read them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from pagnn_bench.config.errors import RequestError
-from pagnn_bench.data.files import TABLE, Files, write_atomically
+from pagnn_bench.data.files import TABLE, Files, write_data
 
 CONNECT_SECONDS = 10
 PIP_SECONDS = 300
@@ -147,7 +147,7 @@ def obtain(root: Path, name: str, part: str) -> tuple[Files, str | None]:
                 for (path, sha256), content in zip(lacking.items(), contents, strict=True):
                     if hashlib.sha256(content).hexdigest() != sha256:
                         raise SourceError(f"it has another file under the name of {path}")
-                    write_atomically(root / path, content)
+                    write_data(root / path, content)
             except SourceError as error:
                 tried.append(f"{source.title} ({error})")
             else:

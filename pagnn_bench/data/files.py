@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
+from pagnn_bench.config.atomic import write_atomically
 from pagnn_bench.config.errors import RequestError
 
 Files = dict[str, str]  # path inside the data folder -> SHA-256 of the content
@@ -81,23 +81,14 @@ def set_aside(file: Path) -> Path:
     return aside
 
 
-def write_atomically(file: Path, content: bytes) -> None:
+def write_data(file: Path, content: bytes) -> None:
     """Write all of ``content`` or nothing, also when another process writes the same file.
 
     Raises:
         RequestError: the folder cannot be written to.
     """
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as temporary:
-            try:
-                temporary.write(content)
-                temporary.close()
-                os.chmod(temporary.name, 0o644)  # a temporary file is private; data in a shared folder is not
-                os.replace(temporary.name, file)
-            except BaseException:
-                os.unlink(temporary.name)
-                raise
+        write_atomically(file, content)
     except OSError as error:
         raise _not_writable(file.parent, error) from error
 

@@ -12,9 +12,21 @@ import numpy as np
 from scipy import sparse
 
 from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.schema import Schema, Valid
 from pagnn_bench.data.files import data_root
 from pagnn_bench.data.graph import Graph, Split, build_graph, check_labels
 from pagnn_bench.data.splits import choose_split
+
+PYG: Schema = {
+    "dataset": Valid(
+        lambda value: isinstance(value, str),
+        "give the name of a class in torch_geometric.datasets, such as CitationFull, or the full path of another "
+        "dataset class",
+    ),
+    "args": Valid(
+        lambda value: isinstance(value, Mapping), "give arguments by name, such as {name: Cora_ML}"
+    ),
+}
 
 
 def load_pyg(config: Mapping[str, Any]) -> Graph:
@@ -65,13 +77,10 @@ def _takes_folder(kind: Any) -> bool:
     return any(p.name == "root" or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
 
 
-def dataset_class(dataset: str | None) -> Any:
+def dataset_class(dataset: str) -> Any:
     """The class that ``data.dataset`` names: inside ``torch_geometric.datasets``, or a full path."""
-    module, _, name = str(dataset or "").rpartition(".")
+    module, _, name = dataset.rpartition(".")
     try:
         return getattr(importlib.import_module(module or "torch_geometric.datasets"), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise RequestError(
-            f"data.dataset={dataset}: give the name of a class in torch_geometric.datasets, such as "
-            "CitationFull, or the full path of another dataset class."
-        ) from error
+        raise RequestError(f"data.dataset={dataset}: {PYG['dataset'].choices}.") from error

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.schema import Schema, check_values, one_of, or_null, whole
 from pagnn_bench.data.graph import Split
-from pagnn_bench.data.options import integer
 
 
 def choose_split(
@@ -23,7 +23,7 @@ def choose_split(
         labels: ``[n]`` int64, -1 = unlabelled.
         published: the splits that come with the data; called only when chosen, as one may need its own file.
     """
-    check_split(config, published)
+    check_values("data.", config, split_schema(published))
     choice = config["split"]
     if choice == "auto":
         choice = next(iter(published), "random")
@@ -31,20 +31,22 @@ def choose_split(
         return published[choice]()
     return random_split(
         labels,
-        seed=integer(config, "split_seed", at_least=0),
-        train_per_class=integer(config, "train_per_class", at_least=1),
-        num_val=integer(config, "num_val", at_least=1),
-        num_test=None if config["num_test"] is None else integer(config, "num_test", at_least=1),
+        seed=config["split_seed"],
+        train_per_class=config["train_per_class"],
+        num_val=config["num_val"],
+        num_test=config["num_test"],
     )
 
 
-def check_split(config: Mapping[str, Any], published: Iterable[str]) -> None:
-    """Refuse a ``data.split`` that is neither among the ``published`` ones nor random."""
-    choices = [*published, "random", "auto"]
-    if config["split"] not in choices:
-        raise RequestError(
-            f"data.split={config['split']}: {config['name']} has no such split; choose from {', '.join(choices)}."
-        )
+def split_schema(published: Iterable[str]) -> Schema:
+    """The keys of a split, where these ``published`` ones come with the data."""
+    return {
+        "split": one_of([*published, "random", "auto"]),
+        "split_seed": whole(0),
+        "train_per_class": whole(1),
+        "num_val": whole(1),
+        "num_test": or_null(whole(1)),
+    }
 
 
 def random_split(

@@ -15,37 +15,54 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.errors import RequestError, refuse
+from pagnn_bench.config.schema import Schema, check_values, number, whole
 from pagnn_bench.data.graph import Graph, build_graph
-from pagnn_bench.data.options import integer, number
 from pagnn_bench.data.splits import choose_split
 
 # Each round replaces the pairs that were drawn twice; a graph that needs more rounds is close to complete.
 MAX_ROUNDS = 100
 LARGEST = 10**8  # of nodes, words and tokens; more would not fit in any memory
 
+SYNTHETIC: Schema = {
+    "graph_seed": whole(0),
+    "num_nodes": whole(4, LARGEST),  # two of each class
+    "num_classes": whole(2),
+    "num_features": whole(2, LARGEST),  # a topic for each class
+    "avg_degree": number(0),
+    "homophily": number(0, 1),
+    "degree_spread": number(0),
+    "words_per_node": number(1, LARGEST),
+    "word_signal": number(0, 1),
+}
+
 
 def load_synthetic(config: Mapping[str, Any]) -> Graph:
     """Make the graph that the keys of ``conf/data/synthetic.yaml`` describe."""
-    num_classes = integer(config, "num_classes", at_least=2)
-    num_nodes = integer(config, "num_nodes", at_least=2 * num_classes, at_most=LARGEST)
-    num_words = integer(config, "num_features", at_least=num_classes, at_most=LARGEST)
-    rng = np.random.default_rng(integer(config, "graph_seed", at_least=0))
+    check_values("data.", config, SYNTHETIC)
+    num_nodes, num_classes, num_words = (config[f"num_{what}"] for what in ("nodes", "classes", "features"))
+    if num_nodes < 2 * num_classes:
+        refuse(
+            "data.num_nodes", num_nodes, f"give at least two for each class of data.num_classes={num_classes}"
+        )
+    if num_words < num_classes:
+        refuse("data.num_features", num_words, f"give at least as many as data.num_classes={num_classes}")
+    rng = np.random.default_rng(config["graph_seed"])
 
     labels = rng.permutation(np.arange(num_nodes) % num_classes)
     edges = draw_edges(
         rng,
         labels,
-        avg_degree=number(config, "avg_degree", low=0),
-        homophily=number(config, "homophily", low=0, high=1),
-        degree_spread=number(config, "degree_spread", low=0),
+        avg_degree=float(config["avg_degree"]),
+        homophily=float(config["homophily"]),
+        degree_spread=float(config["degree_spread"]),
     )
     features = draw_words(
         rng,
         labels,
         num_words,
-        words_per_node=number(config, "words_per_node", low=1, high=LARGEST),
-        word_signal=number(config, "word_signal", low=0, high=1),
+        words_per_node=float(config["words_per_node"]),
+        word_signal=float(config["word_signal"]),
     )
     return build_graph(config["name"], features, edges, labels, choose_split(config, labels, published={}))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 def usable_cores() -> int:
     """Cores that this process may use: fewer than the machine has, where a batch system or a container says so."""
-    import joblib  # slow to import, and only who trains asks
+    import joblib  # slow to import, and only needed for training
 
     return joblib.cpu_count()
 
 
 def set_threads(threads: int | None) -> int:
-    """Set the number of torch's CPU threads and tell it.
+    """Set the number of torch's CPU threads and return it.
 
     Args:
         threads: None for torch's own choice (OMP_NUM_THREADS, or the cores of the whole machine), but no more than

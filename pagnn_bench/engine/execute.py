@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.errors import RequestError, refuse
 from pagnn_bench.config.identity import Cell, canonical_json
-from pagnn_bench.data import Graph, check_data, load_graph
+from pagnn_bench.config.schema import Valid
+from pagnn_bench.data import check_data
 from pagnn_bench.engine.cores import set_threads
+from pagnn_bench.engine.outcome import Outcome
+from pagnn_bench.engine.plan import Batch, Job
+from pagnn_bench.engine.prepare import MaskedCell, Preparation, hide_mask, prepare
 from pagnn_bench.engine.progress import Watcher
 from pagnn_bench.methods import build_method
-from pagnn_bench.methods.base import Context, Prepared
-from pagnn_bench.methods.imputation import imputation_error
-from pagnn_bench.missing import IncompleteGraph, check_missing, draw_observed, hide
+from pagnn_bench.missing import check_missing
+from pagnn_bench.records.provenance import collect_provenance
 from pagnn_bench.training.loop import Protocol, TrainingResult, train
 
 # Tiny weights under strong weight decay become denormal numbers, which CPUs handle very slowly; 0 is as good.
 torch.set_flush_denormal(True)
 
 
-@dataclass(frozen=True)
-class BatchResult:
-    """Records of a batch (one per seed) and the facts about it that go beside them."""
+def _is_device(name: Any) -> bool:
+    try:
+        return name == "auto" or torch.device(name).type in ("cpu", "cuda")
+    except (RuntimeError, TypeError):
+        return False
 
-    records: list[dict[str, Any]]
-    facts: dict[str, Any]
-    data_checksum: str
+
+DEVICE = Valid(_is_device, "choose auto, cpu, cuda, or cuda:0, cuda:1 and so on")
 
 
 def check_device(name: str) -> None:
     """Refuse what is no device; whether this machine has it is another question."""
-    try:
-        known = name == "auto" or torch.device(name).type in ("cpu", "cuda")
-    except (RuntimeError, TypeError):
-        known = False
-    if not known:
-        raise RequestError(f"device={name}: choose auto, cpu, cuda or cuda:0, cuda:1, ...")
+    DEVICE.check("device", name)
 
 
 def pick_device(name: str) -> torch.device:
@@ -53,18 +50,8 @@ def pick_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     device = torch.device(name)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise RequestError(f"device={name}: torch sees {torch.cuda.device_count()} CUDA devices here.")
+        refuse("device", name, f"torch sees {torch.cuda.device_count()} CUDA devices here")
     return device
-
-
-@lru_cache(maxsize=4)
-def _load(config: str) -> Graph:
-    return load_graph(json.loads(config))
-
-
-def graph_of(cell: Cell) -> Graph:
-    """The cell's graph, loaded once per process."""
-    return _load(canonical_json(cell.data))
 
 
 def check_cell(cell: Cell) -> None:
@@ -80,15 +67,13 @@ def check_cell(cell: Cell) -> None:
         )
 
 
-@dataclass
+@dataclass(frozen=True)
 class _MaskWork:
-    """What all batches of one mask share, kept from one batch to the next; ``seconds`` is what the method took."""
+    """What all batches of one mask share, kept from one batch to the next."""
 
     key: tuple[str, int, int | None]
-    graph: IncompleteGraph
-    prepared: Prepared
-    facts: dict[str, Any]
-    seconds: float
+    masked: MaskedCell
+    preparation: Preparation
 
 
 def stack_key(cell: Cell) -> str | None:
@@ -137,85 +122,72 @@ class Executor:
         self.threads = set_threads(threads)
         self._work: _MaskWork | None = None
 
-    def run(self, cell: Cell, mask: int, seeds: Sequence[int], watch: Watcher | None = None) -> BatchResult:
+    def run(self, cell: Cell, mask: int, seeds: Sequence[int], watch: Watcher | None = None) -> Outcome:
         """Train the trials (cell, mask, seed) of all given seeds, as one stack where they share a preparation."""
-        return self.run_together([cell], mask, [seeds], watch)[0]
+        return self.run_together((Batch(cell, mask, list(seeds), generation=0),), watch)[0]
 
-    def run_together(
-        self, cells: Sequence[Cell], mask: int, seeds: Sequence[Sequence[int]], watch: Watcher | None = None
-    ) -> list[BatchResult]:
-        """Train the trials (cell, mask, seed) of cells with the same :func:`stack_key`, as one stack where they can.
+    def run_together(self, job: Job, watch: Watcher | None = None) -> list[Outcome]:
+        """Train batches on one mask whose cells have the same :func:`stack_key`, as one stack where they can.
 
         Args:
-            cells: one, or several that share their key.
-            mask: the mask that all of them train on.
-            seeds: for every cell the seeds wanted of it.
+            job: one batch, or several that share their key.
             watch: who looks on.
 
         Returns:
-            One result per cell.
+            One outcome per batch.
         """
         start, watch = time.perf_counter(), watch or Watcher()
-        if build_method(cells[0].method).per_seed:
-            stacks = [[(cell, seed)] for cell, own in zip(cells, seeds) for seed in own]
-        else:
-            stacks = [[(cell, seed) for cell, own in zip(cells, seeds) for seed in own]]
-        results = [self._run_stack(stack, mask, watch) for stack in stacks]
+        members = [(batch.cell, seed) for batch in job for seed in batch.seeds]
+        per_seed = build_method(job[0].cell.method).per_seed
+        stacks = [[member] for member in members] if per_seed else [members]
+        results = [self._run_stack(stack, job[0].mask, watch) for stack in stacks]
         records = iter([record for result, _ in results for record in result.records])
-        by_cell = [[{"seed": seed, **next(records)} for seed in own] for own in seeds]
+        by_batch = [[{"seed": seed, **next(records)} for seed in batch.seeds] for batch in job]
         facts = {
             "stack": len(stacks[0]),
-            **results[-1][1].facts,
-            "prepare_seconds": sum(work.seconds for _, work in results),
+            **results[-1][1].preparation.facts,
+            "prepare_seconds": sum(work.preparation.seconds for _, work in results),
             "train_seconds": sum(result.train_seconds for result, _ in results),
             "eval_seconds": sum(result.eval_seconds for result, _ in results),
             "total_seconds": time.perf_counter() - start,
             "seed_epochs": sum(result.seed_epochs for result, _ in results),
         }
-        checksum = graph_of(cells[0]).checksum
-        return [BatchResult(own, _share_of(facts, own), checksum) for own in by_cell]
+        provenance = collect_provenance(
+            device=str(self.device),
+            threads=self.threads,
+            data_checksum=results[-1][1].masked.complete.checksum,
+        )
+        return [Outcome(batch, provenance, own, _share_of(facts, own)) for batch, own in zip(job, by_batch)]
 
     def _run_stack(
         self, members: Sequence[tuple[Cell, int]], mask: int, watch: Watcher
     ) -> tuple[TrainingResult, _MaskWork]:
         protocols = [Protocol.from_config(cell.protocol) for cell, _ in members]
         cell, seed = members[0]
-        work = self._prepare(cell, mask, seed, protocols[0], watch)
+        work = self._prepare(cell, mask, seed, watch)
         weights, dropout = (
             [cell.trial_seed(purpose, mask, seed) for cell, seed in members]
             for purpose in ("weights", "dropout")
         )
-        network = work.prepared.network(weights, protocols[0].init_gain)
+        network = work.preparation.prepared.network(weights, protocols[0].init_gain)
         # The network may have been prepared for another cell of the same key.
         rates = [cell.method["dropout"] for cell, _ in members] if _has_stackable_dropout(cell) else None
         result = train(
-            network, work.graph, protocols, dropout, self.device, self.keep_curve, watch.epoch, rates
+            network, work.masked.graph, protocols, dropout, self.device, self.keep_curve, watch.epoch, rates
         )
         return result, work
 
-    def _prepare(self, cell: Cell, mask: int, seed: int, protocol: Protocol, watch: Watcher) -> _MaskWork:
-        method = build_method(cell.method)
-        key = (stack_key(cell) or cell.hash, mask, seed if method.per_seed else None)
+    def _prepare(self, cell: Cell, mask: int, seed: int, watch: Watcher) -> _MaskWork:
+        per_seed = build_method(cell.method).per_seed
+        key = (stack_key(cell) or cell.hash, mask, seed if per_seed else None)
         if self._work is None or self._work.key != key:
-            graph = graph_of(cell)
-            shape = (graph.num_nodes, graph.num_features)
-            observed = draw_observed(cell.missing, cell.rate, shape, cell.mask_seed(mask))
-            incomplete = hide(graph, observed, protocol.feature_norm, oracle=method.oracle)
-            own = cell.trial_seed("method", mask, seed) if method.per_seed else cell.method_seed(mask)
-            context = Context(own, self.device, watch.report, self.cache, self.anew)
-            start = time.perf_counter()
-            prepared = method.prepare(incomplete.for_method(), context)
-            # A cached imputation took its time when it was made, and that time is part of the method's time.
-            seconds = time.perf_counter() - start + prepared.facts.get("cached_seconds", 0.0)
-            facts = {"missing_share": observed.missing_share, **prepared.facts}
-            if prepared.filled is not None and protocol.feature_norm == "none" and not method.oracle:
-                facts |= imputation_error(prepared.filled, graph.features, observed)
-            self._work = _MaskWork(key, incomplete, prepared, facts, seconds)
+            masked = hide_mask(cell, mask, self.device, seed, watch.report, self.cache, self.anew)
+            self._work = _MaskWork(key, masked, prepare(masked))
         return self._work
 
 
 def _share_of(facts: dict[str, Any], records: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The facts of one cell's part of a stack: times are shared out by the epochs that its members trained."""
+    """The facts of one batch's part of a stack: times are shared out by the epochs that its members trained."""
     epochs = sum(record["epochs"] for record in records)
     if epochs == facts["seed_epochs"]:
         return facts

@@ -10,10 +10,23 @@ from typing import Any, TypeAlias
 
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import Cell, parse_indices
+from pagnn_bench.config.schema import FLAG, Schema, Valid, check_values, or_null, whole
 from pagnn_bench.records.store import Store
 
-WHAT = frozenset({"method", "data", "missing", "protocol", "rate", "masks", "seeds", "experiment"})
-MOST_THREADS = 1024  # torch dies of a hundred thousand
+MAX_THREADS = 1024  # torch dies of a hundred thousand
+
+# The keys that say what to run; all others say how.
+REQUEST_KEYS = frozenset({"method", "data", "missing", "protocol", "rate", "masks", "seeds", "experiment"})
+SETTINGS: Schema = {
+    "results_dir": Valid(lambda value: value not in (None, ""), "give the name of a folder"),
+    "stack": whole(1),
+    "n_jobs": whole(1),
+    "threads": or_null(whole(1, MAX_THREADS)),
+    "force": FLAG,
+    "train_curve": FLAG,
+    "cache": FLAG,
+    "dry_run": FLAG,
+}
 
 
 @dataclass(frozen=True)
@@ -77,7 +90,7 @@ class Settings:
         """The settings of a command, which its combinations must have in common."""
         for config in configs:
             _need(config, cls.__dataclass_fields__)
-            for key in sorted(config.keys() - cls.__dataclass_fields__.keys() - WHAT):
+            for key in sorted(config.keys() - cls.__dataclass_fields__.keys() - REQUEST_KEYS):
                 raise RequestError(f"{key}={config[key]}: a run has no such key.")
         for key in cls.__dataclass_fields__:
             values = list(dict.fromkeys(str(_short(config[key])) for config in configs))
@@ -87,21 +100,10 @@ class Settings:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Settings:
-        if config["results_dir"] in (None, ""):
-            raise RequestError(f"results_dir={config['results_dir']}: give the name of a folder.")
+        check_values("", config, SETTINGS)
         values = {key: config[key] for key in cls.__dataclass_fields__}
         folder = os.path.expanduser(str(config["results_dir"]))  # a folder may be called 2024
-        settings = cls(**{**values, "results_dir": folder})
-        for key in ("stack", "n_jobs"):
-            if type(getattr(settings, key)) is not int or getattr(settings, key) < 1:
-                raise RequestError(f"{key}={getattr(settings, key)}: give a whole number of at least 1.")
-        threads = settings.threads
-        if threads is not None and (type(threads) is not int or not 1 <= threads <= MOST_THREADS):
-            raise RequestError(f"threads={threads}: give a whole number from 1 to {MOST_THREADS}, or null.")
-        for key in ("force", "train_curve", "cache", "dry_run"):
-            if not isinstance(getattr(settings, key), bool):
-                raise RequestError(f"{key}={getattr(settings, key)}: choose true or false.")
-        return settings
+        return cls(**{**values, "results_dir": folder})
 
     @property
     def cache_dir(self) -> str | None:
@@ -117,6 +119,12 @@ class Batch:
     mask: int
     seeds: list[int]
     generation: int
+
+    def seeds_left(self, store: Store) -> list[int]:
+        """The seeds that nobody has trained in the meantime; all of them in a forced re-run."""
+        if self.generation > 0:
+            return self.seeds
+        return store.missing(self.cell, [self.mask], self.seeds).get(self.mask, [])
 
 
 Job: TypeAlias = "tuple[Batch, ...]"  # batches on one mask that train as one stack

@@ -27,12 +27,22 @@ class Watcher:
 
 
 class Progress(Watcher):
-    """Counts trials as they finish; inside a stack it shows the epoch, so that a long batch is seen to move."""
+    """Counts trials as they finish; inside a stack it shows the epoch, so that a long batch is seen to move.
 
-    def __init__(self, trials: int) -> None:
+    Args:
+        trials: how many there are.
+        shown: False draws nothing.
+    """
+
+    def __init__(self, trials: int, shown: bool = True) -> None:
         self._interval = TERMINAL_SECONDS if sys.stderr.isatty() else LOG_SECONDS
         self.bar = tqdm(
-            total=trials, unit="trial", dynamic_ncols=True, smoothing=0, mininterval=self._interval
+            total=trials,
+            unit="trial",
+            dynamic_ncols=True,
+            smoothing=0,
+            mininterval=self._interval,
+            disable=not shown,
         )
         self._left = self._failed = 0
         # By cell, since masks of one cell do not follow each other: breadth first.

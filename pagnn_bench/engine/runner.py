@@ -9,13 +9,12 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.text import count, duration
 from pagnn_bench.config.variants import set_apart
-from pagnn_bench.engine.backends import open_backend
-from pagnn_bench.engine.backends.options import check_options
+from pagnn_bench.engine.backends import check_backend, open_backend
 from pagnn_bench.engine.estimate import estimate_seconds
 from pagnn_bench.engine.plan import Batch, Request, Settings, collect_requests, make_jobs, make_plan
 from pagnn_bench.engine.progress import Progress
@@ -27,62 +26,80 @@ from pagnn_bench.records.store import Store
 
 STOPPED = 130  # exit code after Ctrl-C or SIGTERM
 
-Tell: TypeAlias = "Callable[[Sequence[Request], Store], None]"
+ShowResults: TypeAlias = "Callable[[Sequence[Request], Store], None]"
 
 
-def run(configs: Sequence[dict[str, Any]], tell: Tell) -> int:
+class Ending(NamedTuple):
+    """How a plan ended.
+
+    Attributes:
+        code: the exit code.
+        trained: whether all of it was trained, well or not: False after a dry run, when it was interrupted, and when
+            it was handed to a batch system.
+    """
+
+    code: int
+    trained: bool
+
+
+def run(configs: Sequence[dict[str, Any]], show_results: ShowResults) -> int:
     """Run the cells of one command; those of ``protocol=tuned`` after the search for their settings.
 
     Args:
         configs: resolved configurations, one per combination; a trial that several ask for is trained once.
-        tell: shows a person what came out; not asked after a search that went well, nor when interrupted.
+        show_results: prints what came out; not called after a search that went well, nor after an interruption.
 
     Returns:
         The exit code: 0; 1 if something failed; 130 if it was interrupted. What is finished is kept in any case.
     """
     settings = Settings.shared_by(configs)
-    check_options(settings.backend)
+    check_backend(settings.backend)
     collect_requests(configs)  # refuses a wrong configuration before a search is trained for it
     store = Store(settings.results_dir)
     if tuned := [config for config in configs if is_tuned(config)]:
-        code, broken = _search(tuned, store, settings, tell)
-        if settings.dry_run or settings.backend["name"] == "slurm" or code == STOPPED:
-            return code
+        search, broken = _search(tuned, store, settings, show_results)
+        if not search.trained:
+            return search.code
         ready = [config for config in configs if config not in broken]
         configs = [choose(config, store) if is_tuned(config) else config for config in ready]
         if broken:
-            return max(1, _run(configs, store, settings, tell)) if configs else 1
-    return _run(configs, store, settings, tell)
+            return max(1, _run(configs, store, settings, show_results).code) if configs else 1
+    return _run(configs, store, settings, show_results).code
 
 
 def _search(
-    tuned: Sequence[dict[str, Any]], store: Store, settings: Settings, tell: Tell
-) -> tuple[int, list[dict[str, Any]]]:
+    tuned: Sequence[dict[str, Any]], store: Store, settings: Settings, show_results: ShowResults
+) -> tuple[Ending, list[dict[str, Any]]]:
     """Train the tries of all searches, rung by rung.
 
     Returns:
-        (exit code, the configurations whose search broke off). A setting that diverges is a bad one and has its
+        (how it ended, the configurations whose search broke off). A setting that diverges is a bad one and has its
         records; a search that broke off has none to choose by.
     """
-    code, broken = 0, []
+    ending, broken = Ending(0, trained=True), []
     pending = [(config, tries) for config in tuned if (tries := pending_tries(config, store))]
     if not pending:
         print("Search on validation data: all done already.")
     while pending:
         print("Search on validation data:", end=" ")
         search = [tried for _, tries in pending for tried in tries]
-        code = max(code, _run(search, store, settings, tell, summary=False))
-        if settings.dry_run or settings.backend["name"] == "slurm" or code == STOPPED:
+        rung = _run(search, store, settings, show_results, summary=False)
+        ending = Ending(max(ending.code, rung.code), rung.trained)
+        if not rung.trained:
             break
         after = [(config, tries, pending_tries(config, store)) for config, tries in pending]
         broken += [config for config, tries, left in after if left == tries]
         pending = [(config, left) for config, tries, left in after if left and left != tries]
-    return code, broken
+    return ending, broken
 
 
 def _run(
-    configs: Sequence[dict[str, Any]], store: Store, settings: Settings, tell: Tell, summary: bool = True
-) -> int:
+    configs: Sequence[dict[str, Any]],
+    store: Store,
+    settings: Settings,
+    show_results: ShowResults,
+    summary: bool = True,
+) -> Ending:
     requests = collect_requests(configs)
     plan = make_plan(requests, store, settings)
     wanted = sum(len(request.trials) for request in requests)
@@ -92,19 +109,17 @@ def _run(
     if settings.dry_run:
         print(f"{head} {wanted - todo} done already, {todo} to train{_estimate(plan, store)}.")
         _print_plan(requests, plan)
-        return 0
-    code = 0
+        return Ending(0, trained=False)
+    ending = Ending(0, trained=True)
     if plan:
         guess = _estimate(plan, store) if len(requests) > 1 else ""
         print(f"{head} {wanted - todo} done already, {todo} to train{guess}.", flush=True)
-        code = _train(plan, requests, store, settings)
-        if settings.backend["name"] == "slurm":
-            return code  # nothing to tell yet
+        ending = _train(plan, requests, store, settings)
     else:
         print(f"{head} all done already, nothing to train (force=true trains again).")
-    if (summary or code) and code != STOPPED:
-        tell(requests, store)
-    return code
+    if ending.trained and (summary or ending.code):
+        show_results(requests, store)
+    return ending
 
 
 def told_apart(requests: Sequence[Request]) -> dict[str, str]:
@@ -135,36 +150,45 @@ def _print_plan(requests: Sequence[Request], plan: Sequence[Batch]) -> None:
         print(f"  {name}: {len(request.trials) - todo} done, {todo} to train")
 
 
-def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, settings: Settings) -> int:
-    """Train all batches and save each as it ends; the exit code. A batch that breaks off does not stop the others."""
-    from pagnn_bench.engine.execute import graph_of, stack_key
+def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, settings: Settings) -> Ending:
+    """Train all batches and save each as it ends. A batch that breaks off does not stop the others."""
+    from pagnn_bench.engine.execute import stack_key
+    from pagnn_bench.engine.prepare import graph_of
 
     for cell in _cells(plan):
         graph_of(cell)
-    if settings.backend["name"] == "slurm":
-        return _submit(plan, requests, store, settings)
     backend = open_backend(settings)
     jobs = make_jobs(plan, settings.stack, stack_key)
     scalars = ScalarLog(settings.tensorboard) if settings.tensorboard else None
     store.prepare()
-    progress = Progress(sum(len(batch.seeds) for batch in plan))
+    progress = Progress(sum(len(batch.seeds) for batch in plan), shown=backend.waits)
     failed = False
+    outcomes = backend.run(
+        jobs, progress
+    )  # a batch system that refuses the jobs does so here, before we log them
     try:
         with progress, _terminable(), _run_log(plan, requests, store) as log:
-            for outcome in backend.run(jobs, progress):
+            for outcome in outcomes:
                 outcome.save(store)
                 log.done(len(outcome.batch.seeds))
                 if scalars is not None:
                     scalars.add(outcome)
                 failed |= outcome.failed
+            if not backend.waits:
+                log.submitted(backend.submitted)
     except StoreError as error:  # a full disk, say: what follows could not be kept either
         print(f"pagnn-bench: {error} Every batch saved before is kept.", file=sys.stderr)
-        return 1
+        return Ending(1, trained=True)
     except KeyboardInterrupt:
         same = "the same command without force=true" if settings.force else "the same command"
         print(f"Stopped. Every finished batch is kept; {same} goes on from here.", file=sys.stderr)
-        return STOPPED
-    return int(failed)
+        return Ending(STOPPED, trained=False)
+    if not backend.waits:
+        first, last = backend.submitted[0], backend.submitted[-1]
+        what = f"{count(len(plan), 'batch', 'batches')} in {count(len(backend.submitted), 'job')}"
+        print(f"Submitted {what}: {first} to {last}.")
+        print(f"pagnn-bench status --results {store.results_dir} shows how far they are.")
+    return Ending(int(failed), trained=backend.waits)
 
 
 def _check(plan: Sequence[Batch], settings: Settings) -> None:
@@ -173,7 +197,7 @@ def _check(plan: Sequence[Batch], settings: Settings) -> None:
         from pagnn_bench.engine.execute import check_cell, check_device, pick_device  # which bring torch
 
         # A plan may be for another machine, and workers elsewhere have devices of their own.
-        here = settings.backend["name"] == "local" and not settings.dry_run
+        here = check_backend(settings.backend).here and not settings.dry_run
         (pick_device if here else check_device)(settings.device)
         for cell in _cells(plan):
             check_cell(cell)
@@ -182,20 +206,6 @@ def _check(plan: Sequence[Batch], settings: Settings) -> None:
 def _cells(plan: Sequence[Batch]) -> list[Cell]:
     """The cells of a plan, each once."""
     return list({batch.cell.hash: batch.cell for batch in plan}.values())
-
-
-def _submit(plan: Sequence[Batch], requests: Sequence[Request], store: Store, settings: Settings) -> int:
-    """Hand the plan to Slurm and return; the jobs save their results themselves."""
-    from pagnn_bench.engine.backends.slurm import submit
-
-    store.prepare()
-    jobs = submit(plan, settings)
-    _run_log(plan, requests, store).submitted(jobs)
-    print(
-        f"Submitted {count(len(plan), 'batch', 'batches')} in {count(len(jobs), 'job')}: {jobs[0]} to {jobs[-1]}."
-    )
-    print(f"pagnn-bench status --results {store.results_dir} shows how far they are.")
-    return 0
 
 
 def _run_log(plan: Sequence[Batch], requests: Sequence[Request], store: Store) -> RunLog:

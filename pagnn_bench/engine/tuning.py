@@ -16,8 +16,9 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any, TypeAlias
 
-from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.errors import RequestError, refuse
 from pagnn_bench.config.identity import TRIES, Cell, parse_indices, parse_rate, seed_for
+from pagnn_bench.config.schema import Schema, Valid, whole
 from pagnn_bench.records.store import Store
 
 RANGES = ("uniform", "log_uniform")
@@ -136,30 +137,31 @@ def _drawn(values: Any, share: float) -> Any:
 
 def _check(tuning: Any) -> None:
     """Refuse a search that makes no sense."""
-    if not isinstance(tuning, Mapping):
-        raise RequestError(f"protocol.tuning={tuning}: give its keys, such as protocol.tuning.budget=20.")
-    spaces = {"space": tuning.get("space"), "own": tuning.get("own") or {}}
-    if isinstance(spaces["own"], Mapping):
-        spaces |= {f"own.{method}": space for method, space in spaces["own"].items()}
-    for key, space in spaces.items():
-        if not isinstance(space, Mapping):
-            raise RequestError(f"protocol.tuning.{key}={space}: give lists of values by key.")
-    for key in ("budget", "mask", "seeds"):
-        least = 0 if key == "mask" else 1
-        if type(tuning.get(key)) is not int or tuning[key] < least:
-            raise RequestError(
-                f"protocol.tuning.{key}={tuning.get(key)}: give a whole number of at least {least}."
-            )
+    _KEYS.check("protocol.tuning", tuning)
+    _SPACE.check("protocol.tuning.space", tuning.get("space"))
+    own = _SPACE.check("protocol.tuning.own", tuning.get("own") or {})
+    for method, space in own.items():
+        _SPACE.check(f"protocol.tuning.own.{method}", space)
+    for key, valid in COUNTS.items():
+        valid.check(f"protocol.tuning.{key}", tuning.get(key))
     rungs = tuning.get("rungs") or []
-    pairs = isinstance(rungs, list) and all(
-        isinstance(rung, list) and len(rung) == 2 and all(type(n) is int and n >= 1 for n in rung)
-        for rung in rungs
-    )
-    # Fewer settings and more seeds from rung to rung: the trials of one are part of the next.
-    if not pairs or any(b[0] > a[0] or b[1] < a[1] for a, b in pairwise(_rungs(tuning))):
-        raise RequestError(
-            f"protocol.tuning.rungs={rungs}: give pairs of settings and seeds, ever fewer settings with more seeds."
-        )
+    _RUNGS.check("protocol.tuning.rungs", rungs)
+    # The trials of one rung are part of the next.
+    if any(b[0] > a[0] or b[1] < a[1] for a, b in pairwise(_rungs(tuning))):
+        refuse("protocol.tuning.rungs", rungs, _RUNGS.choices)
+
+
+def _is_pair(rung: Any) -> bool:
+    return isinstance(rung, list) and len(rung) == 2 and all(map(whole(1).accepts, rung))
+
+
+COUNTS: Schema = {"budget": whole(1), "mask": whole(0), "seeds": whole(1)}
+_KEYS = Valid(lambda value: isinstance(value, Mapping), "give its keys, such as protocol.tuning.budget=20")
+_SPACE = Valid(lambda value: isinstance(value, Mapping), "give lists of values by key")
+_RUNGS = Valid(
+    lambda value: isinstance(value, list) and all(map(_is_pair, value)),
+    "give pairs of settings and seeds, ever fewer settings with more seeds",
+)
 
 
 def _check_values(key: str, values: Any) -> None:

@@ -12,15 +12,14 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from pagnn_bench.config.errors import RequestError
-from pagnn_bench.methods.values import flag, fraction, whole
+from pagnn_bench.methods.values import choice, flag, fraction, whole
 from pagnn_bench.missing import PATTERNS, IncompleteGraph
 from pagnn_bench.nn.inputs import DropoutFirstInput, Input, make_input
 from pagnn_bench.nn.network import PARTS, LayeredNetwork, Part, StackedNetwork, layer_rows, neighbourhood
 from pagnn_bench.nn.sparse import SparseOperator
 
 
-def _say_nothing(text: str) -> None:
+def say_nothing(text: str) -> None:
     """The default of :attr:`Context.report`."""
 
 
@@ -31,14 +30,14 @@ class Context:
     Attributes:
         seed: seed of whatever is random in the preparation (an imputation model); the same for all trials of a mask.
         device: where the networks will live, and where a learned imputation trains.
-        report: tells a person how far a long preparation has come, such as ``"VAE 120/1000"``.
+        report: shows how far a long preparation has come, such as ``"VAE 120/1000"``.
         cache: folder in which learned imputations are kept; None keeps none.
         anew: learn again what is kept there (``force=true``).
     """
 
     seed: int
     device: torch.device
-    report: Callable[[str], None] = _say_nothing
+    report: Callable[[str], None] = say_nothing
     cache: Path | None = None
     anew: bool = False
 
@@ -68,7 +67,7 @@ class Method(ABC):
     # True: the key `dropout` is nothing but the rate of the streams that networks draw from, so that settings which
     # differ in it can train as one stack.
     stackable_dropout: ClassVar[bool] = False
-    per_seed: bool = False  # True: prepare anew for every seed instead of once per mask
+    per_seed: bool = False  # True: prepare for every seed instead of once per mask
 
     @abstractmethod
     def prepare(self, graph: IncompleteGraph, context: Context) -> Prepared:
@@ -87,13 +86,13 @@ class Signal:
     Attributes:
         aggregated: G [n, d], input of layer 1, CSR or dense.
         operator: P [n, n], propagation of layer 2.
-        before: (Q [n, n], X [n, d], C [n, 1] or [n, d]) with G = (Q X) ⊙ C; needed for dropout before aggregation.
+        factors: (Q [n, n], X [n, d], C [n, 1] or [n, d]) with G = (Q X) ⊙ C; needed for dropout before aggregation.
         facts, filled: see :class:`Prepared`.
     """
 
     aggregated: sp.csr_array | np.ndarray
     operator: sp.csr_array
-    before: tuple[sp.csr_array, sp.csr_array | np.ndarray, np.ndarray] | None = None
+    factors: tuple[sp.csr_array, sp.csr_array | np.ndarray, np.ndarray] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     filled: sp.csr_array | np.ndarray | None = None
 
@@ -116,14 +115,10 @@ class TwoLayerMethod(Method):
     stackable_dropout: ClassVar[bool] = True
 
     def __init__(self, hidden: int, dropout: float, input_dropout: str, bias: bool, layers: int = 2) -> None:
-        if input_dropout not in INPUT_DROPOUTS:
-            choices = ", ".join(INPUT_DROPOUTS)
-            raise RequestError(f"method.input_dropout={input_dropout}: choose one of {choices}.")
         self.hidden, self.dropout = whole("hidden", hidden), fraction("dropout", dropout)
-        self.input_dropout, self.bias = input_dropout, flag("bias", bias)
-        self.layers = whole("layers", layers)
-        if self.layers < 2:
-            raise RequestError(f"method.layers={layers}: give a whole number of at least 2.")
+        self.input_dropout = choice("input_dropout", input_dropout, INPUT_DROPOUTS)
+        self.bias = flag("bias", bias)
+        self.layers = whole("layers", layers, least=2)
 
     @abstractmethod
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
@@ -147,8 +142,8 @@ class TwoLayerMethod(Method):
 
     def _input(self, signal: Signal, rows: np.ndarray, part: str, device: torch.device) -> Input:
         if part == "train" and self.input_dropout == "pre":
-            assert signal.before is not None
-            operator, features, correction = signal.before
+            assert signal.factors is not None
+            operator, features, correction = signal.factors
             operator, columns = neighbourhood(operator, rows)
             return DropoutFirstInput(operator, features[columns], correction[rows], device)
         return make_input(signal.aggregated[rows], device)

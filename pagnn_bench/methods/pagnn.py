@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pagnn_bench.config.errors import RequestError
 from pagnn_bench.methods.base import Context, Signal, TwoLayerMethod
-from pagnn_bench.methods.values import flag
+from pagnn_bench.methods.values import choice, flag
 from pagnn_bench.missing import IncompleteGraph
 from pagnn_bench.nn.propagate import (
     aggregation,
@@ -19,6 +18,8 @@ from pagnn_bench.nn.propagate import (
     symmetric_operator,
     with_self_loops,
 )
+
+NORMS = ("m", "n")  # mean, symmetric normalisation
 
 
 class PaGNN(TwoLayerMethod):
@@ -38,22 +39,20 @@ class PaGNN(TwoLayerMethod):
 
     def __init__(self, norm: str, mask_update: bool, **common: Any) -> None:
         super().__init__(**common)
-        if norm not in ("m", "n"):
-            raise RequestError(f"method.norm={norm}: choose m (mean) or n (symmetric normalisation).")
-        self.norm, self.mask_update = norm, flag("mask_update", mask_update)
+        self.norm, self.mask_update = choice("norm", norm, NORMS), flag("mask_update", mask_update)
 
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
         first = partial_aggregate(graph.adjacency, graph.features, graph.observed, self.norm)
         if self.mask_update:
-            operator = partial_operator(graph.adjacency, first.sighted, self.norm)
+            operator = partial_operator(graph.adjacency, first.reached, self.norm)
         else:
             operator = (mean_operator if self.norm == "m" else symmetric_operator)(graph.adjacency)
-        before = None
+        factors = None
         if self.input_dropout == "pre":
             weights, _ = aggregation(graph.adjacency, self.norm)
             correction = partial_correction(graph.adjacency, graph.observed, self.norm)
-            before = (weights, graph.features, correction)
+            factors = (weights, graph.features, correction)
         # A node is blind when neither it nor any neighbour received anything: its prediction is all bias.
-        blind = with_self_loops(graph.adjacency) @ first.sighted.astype(np.float64) == 0
+        blind = with_self_loops(graph.adjacency) @ first.reached.astype(np.float64) == 0
         facts = {"empty_share": first.empty_share, "blind_share": float(blind.mean())}
-        return Signal(first.values, operator, before, facts)
+        return Signal(first.values, operator, factors, facts)

@@ -1,43 +1,37 @@
-"""Checking one hyper-parameter of a method, with the sentence that a wrong value deserves."""
+"""The hyper-parameters of methods, checked and typed: for constructors."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config import schema
 
 
 def flag(key: str, value: Any) -> bool:
     """A hyper-parameter that is true or false; a word such as ``no`` would count as true."""
-    if isinstance(value, bool):
-        return value
-    raise RequestError(f"method.{key}={value}: choose true or false.")
+    return bool(schema.FLAG.check(f"method.{key}", value))
 
 
-def whole(key: str, value: Any) -> int:
+def whole(key: str, value: Any, least: int = 1) -> int:
     """A hyper-parameter that counts something."""
-    if type(value) is int and value >= 1:
-        return value
-    raise RequestError(f"method.{key}={value}: give a whole number of at least 1.")
+    return int(schema.whole(least).check(f"method.{key}", value))
 
 
 def positive(key: str, value: Any) -> float:
     """A hyper-parameter that is a positive number."""
-    if type(value) in (int, float) and 0 < value < math.inf:
-        return float(value)
-    raise RequestError(f"method.{key}={value}: give a number above 0.")
+    return float(schema.POSITIVE.check(f"method.{key}", value))
 
 
 def not_negative(key: str, value: Any) -> float:
     """A hyper-parameter that is a number from 0 on."""
-    if type(value) in (int, float) and 0 <= value < math.inf:
-        return float(value)
-    raise RequestError(f"method.{key}={value}: give a number not below 0.")
+    return float(schema.NOT_NEGATIVE.check(f"method.{key}", value))
 
 
 def fraction(key: str, value: Any) -> float:
     """A hyper-parameter that is a share, from 0 up to, but not including, 1."""
-    if type(value) in (int, float) and 0 <= value < 1:
-        return float(value)
-    raise RequestError(f"method.{key}={value}: give a share from 0 up to, but not including, 1.")
+    return float(schema.SHARE.check(f"method.{key}", value))
+
+
+def choice(key: str, value: Any, choices: tuple[str, ...]) -> str:
+    """A hyper-parameter that is one of a few words."""
+    return str(schema.one_of(choices).check(f"method.{key}", value))

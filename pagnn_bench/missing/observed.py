@@ -13,10 +13,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from pagnn_bench.config.errors import RequestError
-from pagnn_bench.config.identity import check_keys
+from pagnn_bench.config.errors import refuse
+from pagnn_bench.config.schema import FLAG, SHARE, Schema, Valid, check_group, one_of
 
 PATTERNS = ("rows", "cells", "biased")
+_PATTERN = one_of(PATTERNS)
+_NOT_EXACT = Valid(
+    lambda value: value is False, "choose false: exact counts are defined for type1 and type2, not for biased"
+)
+MISSING: dict[str, Schema] = {
+    "rows": {"pattern": _PATTERN, "exact": FLAG},
+    "cells": {"pattern": _PATTERN, "exact": FLAG},
+    "biased": {"pattern": _PATTERN, "exact": _NOT_EXACT, "low": SHARE, "high": SHARE},
+}
 
 
 @dataclass(frozen=True)
@@ -100,29 +109,14 @@ def draw_observed(missing: Mapping[str, Any], rate: float, shape: tuple[int, int
 
 def check_missing(missing: Mapping[str, Any], rate: float) -> None:
     """Refuse a ``missing`` group that makes no sense, before anything is trained."""
-    pattern = missing.get("pattern")
-    if pattern not in PATTERNS:
-        raise RequestError(f"missing.pattern={pattern}: choose one of {', '.join(PATTERNS)}.")
-    own = {"pattern", "exact"} | ({"low", "high"} if pattern == "biased" else set())
-    check_keys("missing", missing, own, f"pattern {pattern}")
-    exact = missing["exact"]
-    if not isinstance(exact, bool):
-        raise RequestError(f"missing.exact={exact}: choose true or false.")
-    if pattern != "biased":
-        return
-    if exact:
-        raise RequestError(
-            "missing.exact=true: exact counts are defined for type1 and type2, not for biased."
-        )
-    low, high = missing["low"], missing["high"]
-    if not (isinstance(low, float) and isinstance(high, float) and 0 <= low < high < 1):
-        raise RequestError(
-            f"missing.low={low}, missing.high={high}: two rates in [0, 1), the lower one first."
-        )
-    if not low <= rate <= high:
-        raise RequestError(
-            f"rate={rate:g}: missing=biased takes rates from {low:g} (low) to {high:g} (high)."
-        )
+    pattern = _PATTERN.check("missing.pattern", missing.get("pattern"))
+    check_group("missing", missing, MISSING[pattern], f"pattern {pattern}")
+    if pattern == "biased":
+        low, high = missing["low"], missing["high"]
+        if not low < high:
+            refuse("missing.low", low, f"give a rate below missing.high={high}")
+        if not low <= rate <= high:
+            refuse("rate", f"{rate:g}", f"missing=biased takes rates from {low:g} (low) to {high:g} (high)")
 
 
 def _observe_some(rng: np.random.Generator, shape: tuple[int, ...], rate: float, exact: bool) -> np.ndarray:

@@ -57,12 +57,12 @@ class PartialAggregate:
     Attributes:
         values: G, CSR float32 [n, d].
         empty_share: share of (node, attribute) pairs without any observed neighbour, where 0/0 became 0.
-        sighted: bool [n], False for nodes all of whose pairs are empty.
+        reached: bool [n], False for nodes that no observed value reaches: all of their pairs are empty.
     """
 
     values: sp.csr_array
     empty_share: float
-    sighted: np.ndarray
+    reached: np.ndarray
 
 
 def partial_aggregate(
@@ -81,13 +81,13 @@ def partial_aggregate(
     weights, counts = aggregation(adjacency, norm)
     if observed.rows is not None:
         # Whole rows: the denominator is one number per node, so the ratio is again a graph operator.
-        operator, sighted = _partial_operator(weights, counts, observed.rows)
+        operator, reached = _partial_operator(weights, counts, observed.rows)
         values = sp.csr_array(operator @ features.astype(np.float64))
-        empty_share = 1.0 - float(sighted.mean())
+        empty_share = 1.0 - float(reached.mean())
     else:
-        values, empty_share, sighted = _divide_cells(weights, counts, features, observed)
+        values, empty_share, reached = _divide_cells(weights, counts, features, observed)
     values.sort_indices()
-    return PartialAggregate(values.astype(np.float32), empty_share, sighted)
+    return PartialAggregate(values.astype(np.float32), empty_share, reached)
 
 
 def partial_operator(adjacency: sp.csr_array, rows: np.ndarray, norm: str) -> sp.csr_array:
@@ -115,15 +115,15 @@ def _divide_cells(
     numerator.sort_indices()
     columns = np.repeat(np.arange(numerator.shape[1]), np.diff(numerator.indptr))
     empty = 0
-    sighted = np.zeros(numerator.shape[0], dtype=bool)
+    reached = np.zeros(numerator.shape[0], dtype=bool)
     for start, stop, block in observed.column_blocks():
         denominator = counts @ block.astype(np.float64)
         blind = denominator == 0
         empty += int(blind.sum())
-        sighted |= ~blind.all(axis=1)
+        reached |= ~blind.all(axis=1)
         inside = slice(numerator.indptr[start], numerator.indptr[stop])
         numerator.data[inside] /= denominator[numerator.indices[inside], columns[inside] - start]
-    return sp.csr_array(numerator), empty / np.prod(observed.shape), sighted
+    return sp.csr_array(numerator), empty / np.prod(observed.shape), reached
 
 
 def partial_correction(adjacency: sp.csr_array, observed: Observed, norm: str) -> np.ndarray:

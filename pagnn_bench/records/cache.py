@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import logging
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
+from pagnn_bench.config.atomic import write_atomically
 
 logger = logging.getLogger(__name__)
 
@@ -69,12 +70,6 @@ def _read(path: Path, key: str) -> CachedArray:
 
 
 def _write(path: Path, key: str, values: np.ndarray, seconds: float) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     content = io.BytesIO()
     np.savez_compressed(content, values=values, seconds=seconds, sha256=_digest(key, values))
-    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
-    try:
-        temporary.write_bytes(content.getvalue())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_atomically(path, content.getvalue())

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from pagnn_bench.config.identity import Cell, digest
+from pagnn_bench.records.batch import StoredBatch
 from pagnn_bench.records.sealed import (
     SealedFiles,
     StoreError,
@@ -36,33 +37,27 @@ VARYING = ("time",)  # what differs between batches of one origin: the same soft
 
 
 @dataclass
-class BatchContent:
-    """One batch as plain data: what :class:`pagnn_bench.records.store.Batch` says of it, and its records."""
-
-    name: str
-    mask: int
-    generation: int
-    facts: dict[str, Any]
-    provenance: dict[str, Any]
-    records: list[dict[str, Any]]
-
-
-@dataclass
 class Collected:
     """All that the collected tables of a results folder hold, by the hash of the cell."""
 
     cells: dict[str, Cell] = field(default_factory=dict)
-    batches: dict[str, list[BatchContent]] = field(default_factory=lambda: defaultdict(list))
+    batches: dict[str, list[StoredBatch]] = field(default_factory=lambda: defaultdict(list))
 
 
 def folder_of(results_dir: Path) -> Path:
+    """Where the tables are."""
     return results_dir / "collected"
 
 
-def write_collected(results_dir: Path, content: Iterable[tuple[Cell, list[BatchContent]]]) -> list[Path]:
-    """Write the tables anew; a table whose content is unchanged keeps every byte.
+def cells_folder(results_dir: Path) -> Path:
+    """Where the batch files are, or were before they were collected."""
+    return results_dir / "cells"
 
-    Whoever calls this has read all that is in the tables now: what is not in ``content`` is lost.
+
+def write_collected(results_dir: Path, content: Iterable[tuple[Cell, list[StoredBatch]]]) -> list[Path]:
+    """Replace the tables; a table whose content is unchanged keeps every byte.
+
+    What is not in ``content`` is lost, so read all that is in the tables now before you call this.
 
     Args:
         results_dir: the results folder.
@@ -71,7 +66,7 @@ def write_collected(results_dir: Path, content: Iterable[tuple[Cell, list[BatchC
     Returns:
         The tables (CSV files), sorted.
     """
-    tables: dict[str, list[tuple[Cell, list[BatchContent]]]] = defaultdict(list)
+    tables: dict[str, list[tuple[Cell, list[StoredBatch]]]] = defaultdict(list)
     for cell, batches in content:
         tables[f"{cell.data['name']}-{cell.missing['name']}"].append((cell, batches))
     paths = []
@@ -104,7 +99,7 @@ def _finish(table: Path) -> None:
         raise StoreError(f"{table} could not be replaced: {error.strerror}.") from error
 
 
-def _table(rows: Iterable[tuple[Cell, list[BatchContent]]]) -> str:
+def _table(rows: Iterable[tuple[Cell, list[StoredBatch]]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("cell", *COLUMNS, "batch", "more"))
@@ -126,7 +121,7 @@ def _text(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
-def _description(rows: Iterable[tuple[Cell, list[BatchContent]]]) -> dict[str, Any]:
+def _description(rows: Iterable[tuple[Cell, list[StoredBatch]]]) -> dict[str, Any]:
     cells: dict[str, Any] = {}
     groups: dict[str, Any] = {}  # configurations that cells share: of a method, a dataset, a protocol
     batches: dict[str, Any] = {}
@@ -162,7 +157,8 @@ def read_collected(results_dir: Path, files: SealedFiles) -> Collected:
             continue
         text = _rows_of(table, body["csv_sha256"], files)
         if text is not None:
-            _take_in(found, body, csv.DictReader(io.StringIO(text.decode(), newline="")))
+            rows = csv.DictReader(io.StringIO(text.decode(), newline=""))
+            _add_table(found, body, rows, cells_folder(results_dir))
     return found
 
 
@@ -182,7 +178,10 @@ def _rows_of(table: Path, sha256: str, files: SealedFiles) -> bytes | None:
     return None
 
 
-def _take_in(found: Collected, body: Mapping[str, Any], rows: Iterable[dict[str, str]]) -> None:
+def _add_table(
+    found: Collected, body: Mapping[str, Any], rows: Iterable[dict[str, str]], folder: Path
+) -> None:
+    """Add what one table and its description hold."""
     records: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         record = {key: _value(key, row[key]) for key in COLUMNS if key != "mask" and row[key]}
@@ -194,7 +193,8 @@ def _take_in(found: Collected, body: Mapping[str, Any], rows: Iterable[dict[str,
         for name, batch in body["batches"].get(cell_id, {}).items():
             provenance = {**body["origins"][batch["origin"]], **batch["provenance"]}
             about = (batch["mask"], batch["generation"], batch["facts"], provenance)
-            found.batches[cell.hash].append(BatchContent(name, *about, records[cell_id, name]))
+            path = folder / cell.id / name
+            found.batches[cell.hash].append(StoredBatch(path, *about, records[cell_id, name]))
 
 
 def _value(key: str, text: str) -> Any:

@@ -58,7 +58,10 @@ class RunLog:
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         self._stop.set()
-        self._body["state"] = "done" if kind is None else "stopped"
+        if kind is not None:
+            self._body["state"] = "stopped"
+        elif self._body["state"] == "running":  # what was submitted is only beginning
+            self._body["state"] = "done"
         write_sealed(self.path, self._body)
 
     def done(self, trials: int) -> None:
@@ -67,9 +70,8 @@ class RunLog:
         write_sealed(self.path, self._body)
 
     def submitted(self, jobs: Sequence[str]) -> None:
-        """Others are going to train: leave word of what is wanted, and of whom to ask."""
+        """Jobs of a batch system are going to train what this command wants."""
         self._body |= {"state": "submitted", "jobs": list(jobs)}
-        write_sealed(self.path, self._body)
 
     def _beat(self) -> None:
         while not self._stop.wait(HEARTBEAT_SECONDS):

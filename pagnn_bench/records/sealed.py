@@ -1,11 +1,10 @@
 """Sealed files: JSON with a schema and a checksum, written whole or not at all.
 
-Whoever reads one knows that it is complete and that nothing has changed since.
+A reader knows that a file is complete and that nothing has changed since it was written.
 """
 
 from __future__ import annotations
 
-import errno
 import itertools
 import json
 import logging
@@ -15,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pagnn_bench.config.atomic import write_atomically
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import digest
 
@@ -123,41 +123,15 @@ def write_sealed(path: Path, content: Mapping[str, Any], indent: int | None = No
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: temporary file, flushed to the disk, renamed into place.
+    """Write a file of results, whole or not at all.
 
     Raises:
         StoreError: the file could not be written; whatever was there before is still there.
     """
-    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     try:
-        if not path.parent.is_dir():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _sync_folder(path.parent.parent)
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
+        write_atomically(path, content)
     except OSError as error:
         raise StoreError(f"{path} could not be saved: {error.strerror}.") from error
-    finally:
-        with suppress(OSError):  # after the renaming there is none
-            temporary.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new name in ``folder`` survive a power cut, where the file system can do that."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        # Windows does not open folders, and some network file systems do not sync them: no harm to the file.
-        if error.errno not in (errno.EACCES, errno.EINVAL, errno.ENOTSUP):
-            raise
 
 
 def names_in(folder: Path) -> list[str]:

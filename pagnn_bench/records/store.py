@@ -5,7 +5,7 @@
     <results_dir>/cells/<cell.id>/<batch>.failed.json    a batch that broke off: error and traceback
     <results_dir>/collected/                             the same in a few tables (:mod:`pagnn_bench.records.collected`)
 
-There is no index and no lock: any number of processes may write, and whoever reads takes the folder as it is.
+There is no index and no lock: any number of processes may write, and a reader takes the folder as it is.
 Plain files, because SQLite's WAL does not work over network file systems and DuckDB takes a single writer.
 """
 
@@ -21,7 +21,14 @@ from typing import Any
 
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import Cell, digest
-from pagnn_bench.records.collected import BatchContent, Collected, folder_of, read_collected, write_collected
+from pagnn_bench.records.batch import StoredBatch
+from pagnn_bench.records.collected import (
+    Collected,
+    cells_folder,
+    folder_of,
+    read_collected,
+    write_collected,
+)
 from pagnn_bench.records.sealed import SCHEMA, SealedFiles, names_in, write_sealed
 
 CELL_FILE = "cell.json"
@@ -30,30 +37,11 @@ STALE_SECONDS = 3600  # no write takes an hour: an older temporary file belongs 
 
 
 @dataclass(frozen=True)
-class Batch:
-    """What the trials of one file have in common.
-
-    Attributes:
-        path: the file.
-        mask: index of the mask that all its trials share.
-        generation: 0, or what :meth:`Store.next_generation` gave to a forced re-run.
-        facts: whatever was noted about the whole batch: timings, stack size, input statistics.
-        provenance: what produced it.
-    """
-
-    path: Path
-    mask: int
-    generation: int
-    facts: dict[str, Any]
-    provenance: dict[str, Any]
-
-
-@dataclass(frozen=True)
 class Trial:
     """One recorded training run; ``record`` holds ``seed``, ``status`` and all that was measured."""
 
     record: dict[str, Any]
-    batch: Batch
+    batch: StoredBatch
 
     @property
     def mask(self) -> int:
@@ -74,7 +62,7 @@ class Trial:
 
         Success comes before generation: a forced re-run that diverges loses nobody a good result.
         """
-        return self.ok, self.batch.generation, self.batch.path.name
+        return self.ok, self.batch.generation, self.batch.name
 
 
 @dataclass(frozen=True)
@@ -98,7 +86,7 @@ class Store:
 
     def __init__(self, results_dir: str | os.PathLike[str]) -> None:
         self.results_dir = Path(results_dir)
-        self.cells_dir = self.results_dir / "cells"
+        self.cells_dir = cells_folder(self.results_dir)
         self._files = SealedFiles()
 
     @cached_property
@@ -109,10 +97,10 @@ class Store:
         """Write everything recorded here, batch files and earlier tables alike, into the collected tables.
 
         Raises:
-            RequestError: a table could not be read; written anew it would lose the trials that are only there.
+            RequestError: a table could not be read; to replace it would lose the trials that are only there.
             StoreError: a table could not be written.
         """
-        content = [(cell, list(self._contents(cell))) for cell in self.cells()]
+        content = [(cell, list(self._batches(cell))) for cell in self.cells()]
         unread = [path.name for path in self.damaged if path.parent == folder_of(self.results_dir)]
         if unread:
             raise RequestError(
@@ -168,7 +156,7 @@ class Store:
         Args:
             cell: the cell they belong to.
             mask: the mask they share.
-            records: one a trial, with ``seed`` and ``status`` ("ok" or "failed"); "ok" needs ``test_acc``.
+            records: one per trial, with ``seed`` and ``status`` ("ok" or "failed"); "ok" needs ``test_acc``.
             batch: facts about the batch as a whole.
             provenance: what produced it.
             generation: 0, or for a forced re-run :meth:`next_generation`, asked once before its first batch.
@@ -204,8 +192,8 @@ class Store:
     def load(self, cell: Cell) -> dict[tuple[int, int], Trial]:
         """Every recorded trial of a cell once, by (mask, seed), including those whose ``ok`` is False."""
         best: dict[tuple[int, int], Trial] = {}
-        for batch, records in self._batches(cell):
-            for record in records:
+        for batch in self._batches(cell):
+            for record in batch.records:
                 trial = Trial(record, batch)
                 rival = best.setdefault((trial.mask, trial.seed), trial)
                 if trial.rank > rival.rank:
@@ -229,7 +217,7 @@ class Store:
 
     def next_generation(self, cell: Cell) -> int:
         """The generation of a forced re-run: one above everything recorded so far."""
-        return max((batch.generation + 1 for batch, _ in self._batches(cell)), default=0)
+        return max((batch.generation + 1 for batch in self._batches(cell)), default=0)
 
     def cells(self) -> Iterator[Cell]:
         """Every cell that has a folder or rows in a collected table, sorted by id."""
@@ -252,19 +240,14 @@ class Store:
             else:  # the folder was renamed, or comes from a version that tells cells apart by other keys
                 self._files.report(folder, f"describes another cell, {cell.id}; not counted")
 
-    def _contents(self, cell: Cell) -> Iterator[BatchContent]:
+    def _batches(self, cell: Cell) -> Iterator[StoredBatch]:
         """Every batch of a cell once: from its own file, or from a collected table."""
         seen = set()
         for path, content in self._read_all(cell, "trials"):
             seen.add(path.name)
-            facts = [content[key] for key in ("mask", "generation", "batch", "provenance", "records")]
-            yield BatchContent(path.name, *facts)
+            keys = ("mask", "generation", "batch", "provenance", "records")
+            yield StoredBatch(path, *(content[key] for key in keys))
         yield from (batch for batch in self._collected.batches[cell.hash] if batch.name not in seen)
-
-    def _batches(self, cell: Cell) -> Iterator[tuple[Batch, list[dict[str, Any]]]]:
-        for batch in self._contents(cell):
-            path = self.folder(cell) / batch.name
-            yield Batch(path, batch.mask, batch.generation, batch.facts, batch.provenance), batch.records
 
     def _succeeded(self, cell: Cell) -> set[tuple[int, int]]:
         return {key for key, trial in self.load(cell).items() if trial.ok}

@@ -6,15 +6,15 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pagnn_bench.config.errors import RequestError
-from pagnn_bench.config.identity import LATER_KEYS, check_keys
+from pagnn_bench.config.identity import LATER_KEYS
+from pagnn_bench.config.schema import NOT_NEGATIVE, POSITIVE, Schema, check_group, one_of, whole
 from pagnn_bench.missing import FEATURE_NORMS, IncompleteGraph
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.network import PARTS, StackedNetwork
@@ -23,6 +23,18 @@ from pagnn_bench.training.stopping import RULES, StoppingRule, stopping_rule
 
 # The test nodes are most of a graph: seeds that stop together are tested a few at a time, to bound the memory.
 TESTED_AT_ONCE = 4
+
+
+PROTOCOL: Schema = {
+    "lr": POSITIVE,
+    "weight_decay": NOT_NEGATIVE,
+    "init_gain": POSITIVE,
+    "patience": whole(1),
+    "max_epochs": whole(1),
+    "stopping": one_of(RULES),
+    "feature_norm": one_of(FEATURE_NORMS),
+    "decay": one_of(DECAYS),
+}
 
 
 @dataclass(frozen=True)
@@ -42,21 +54,8 @@ class Protocol:
     def from_config(cls, config: Mapping[str, Any]) -> Protocol:
         training = {**LATER_KEYS["protocol"], **config}
         training.pop("tuning")
-        check_keys("protocol", training, cls.__dataclass_fields__.keys(), "a protocol")
-        values = {key: training[key] for key in cls.__dataclass_fields__}
-        for key, low in {"lr": 0, "weight_decay": None, "init_gain": 0}.items():
-            number = values[key]
-            valid = type(number) in (int, float) and math.isfinite(number)  # a bool is an int, too
-            if not valid or (number < 0 if low is None else number <= low):
-                bound = "not below 0" if low is None else "above 0"
-                raise RequestError(f"protocol.{key}={number}: give a number {bound}.")
-        for key in ("patience", "max_epochs"):
-            if type(values[key]) is not int or values[key] < 1:
-                raise RequestError(f"protocol.{key}={values[key]}: give a whole number of at least 1.")
-        for key, choices in {"stopping": RULES, "feature_norm": FEATURE_NORMS, "decay": DECAYS}.items():
-            if values[key] not in list(choices):  # a list cannot be looked up in a dict
-                raise RequestError(f"protocol.{key}={values[key]}: choose one of {', '.join(choices)}.")
-        return cls(**values)
+        check_group("protocol", training, PROTOCOL, "a protocol")
+        return cls(**{key: training[key] for key in PROTOCOL})
 
 
 @dataclass
@@ -85,9 +84,10 @@ class _Stack:
     network: StackedNetwork
     optimizer: StackedAdam
     streams: DropoutStreams
+    rule: StoppingRule
     alive: np.ndarray  # position of each member in the original order
+    kept: list[dict[str, Any]]  # epoch and scores of the best weights
     best: dict[str, Tensor] = field(default_factory=dict)
-    kept: list[dict[str, Any]] = field(default_factory=list)  # epoch and scores of the best weights
 
     def remember(self, members: np.ndarray) -> None:
         """Keep a copy of the present weights of these members (bool [S])."""
@@ -100,13 +100,14 @@ class _Stack:
             self.best[name].index_copy_(0, index, p.detach().index_select(0, index))
 
     def select(self, keep: np.ndarray) -> None:
-        """Go on with these members only: weights, optimiser state, dropout streams and best weights."""
+        """Go on with these members only: weights, optimiser state, dropout streams, patience and best weights."""
         index = torch.from_numpy(keep).to(self.streams.device)
         before = dict(self.network.named_parameters())
         self.network.replace({name: p.detach().index_select(0, index) for name, p in before.items()})
         self.optimizer = self.optimizer.selected(self.network, keep)
         self.best = {name: b.index_select(0, index) for name, b in self.best.items()}
         self.streams.select(keep.tolist())
+        self.rule.select(keep)
         self.alive = self.alive[keep]
         self.kept = [self.kept[k] for k in keep]
 
@@ -142,53 +143,36 @@ def train(
     members = len(dropout_seeds)
     protocols = [protocol] * members if isinstance(protocol, Protocol) else list(protocol)
     protocol = _common(protocols)
-    streams = DropoutStreams(dropout_seeds, device, dropout_rates)
     rates, decays = ([getattr(own, key) for own in protocols] for key in ("lr", "weight_decay"))
-    optimizer = StackedAdam(network, rates, decays, protocol.decay)
-    stack = _Stack(network, optimizer, streams, np.arange(members))
-    stack.kept = [{} for _ in range(members)]
-    rule = stopping_rule(protocol.stopping, members, protocol.patience)
+    stack = _Stack(
+        network,
+        StackedAdam(network, rates, decays, protocol.decay),
+        DropoutStreams(dropout_seeds, device, dropout_rates),
+        stopping_rule(protocol.stopping, members, protocol.patience),
+        alive=np.arange(members),
+        kept=[{} for _ in range(members)],
+    )
     result = TrainingResult(records=[{} for _ in range(members)])
     curves: list[list[float]] = [[] for _ in range(members)]
 
     for epoch in range(1, protocol.max_epochs + 1):
         start = _clock(device)
-        network.zero_grad(set_to_none=True)
-        losses = _losses(network("train", streams), labels["train"])
-        losses.sum().backward()
-        stack.optimizer.step()
+        losses = _train_step(stack, labels["train"])
         trained = _clock(device)
-        with torch.no_grad():
-            logits = network("val", None)
-            scores = torch.stack((losses, _losses(logits, labels["val"]), _correct(logits, labels["val"])))
-        # The only transfer from the device in an epoch.
-        train_loss, val_loss, val_correct = scores.double().cpu().numpy()
-        val_acc = val_correct / len(labels["val"])
+        scores = _validate(stack, losses, labels["val"])
         result.seed_epochs += len(stack.alive)
         if keep_curve:
-            for member, value in zip(stack.alive, train_loss):
+            for member, value in zip(stack.alive, scores.train_loss):
                 curves[member].append(float(value))
-
-        best, stop = rule.update(val_loss, val_acc)
-        if best.any():
-            stack.remember(best)
-            for k in np.flatnonzero(best):
-                stack.kept[k] = {
-                    "val_loss": float(val_loss[k]),
-                    "val_acc": float(val_acc[k]),
-                    "best_epoch": epoch,
-                }
-        diverged = ~(np.isfinite(train_loss) & np.isfinite(val_loss))
-        done = stop | diverged | (epoch == protocol.max_epochs)
+        stop = _keep_best(stack, scores, epoch)
+        done = stop | scores.diverged | (epoch == protocol.max_epochs)
         finished: list[dict[str, Any]] = []
         if done.any():
-            finished = _finish(stack, rule, done, diverged, epoch, labels["test"])
+            finished = _finish(stack, done, scores.diverged, epoch, labels["test"])
             for member, record in zip(stack.alive[done], finished):
                 result.records[member] = record
-            keep = np.flatnonzero(~done)
-            if len(keep):
-                stack.select(keep)
-                rule.select(keep)
+            if not done.all():
+                stack.select(np.flatnonzero(~done))
         result.train_seconds += trained - start
         result.eval_seconds += _clock(device) - trained
         if on_epoch is not None:
@@ -201,8 +185,54 @@ def train(
     return result
 
 
+class _Scores(NamedTuple):
+    """An epoch of the stack, each float [S]."""
+
+    train_loss: np.ndarray
+    val_loss: np.ndarray
+    val_acc: np.ndarray
+
+    @property
+    def diverged(self) -> np.ndarray:
+        """bool [S]: whose loss is no longer a finite number."""
+        return ~(np.isfinite(self.train_loss) & np.isfinite(self.val_loss))
+
+
+def _train_step(stack: _Stack, labels: Tensor) -> Tensor:
+    """One step of every member; their training losses [S] before it."""
+    stack.network.zero_grad(set_to_none=True)
+    losses = _losses(stack.network("train", stack.streams), labels)
+    losses.sum().backward()
+    stack.optimizer.step()
+    return losses
+
+
+def _validate(stack: _Stack, losses: Tensor, labels: Tensor) -> _Scores:
+    """Loss and accuracy of every member on the validation nodes, beside its training loss."""
+    with torch.no_grad():
+        logits = stack.network("val", None)
+        scores = torch.stack((losses, _losses(logits, labels), _correct(logits, labels)))
+    # The only transfer from the device in an epoch.
+    train_loss, val_loss, val_correct = scores.double().cpu().numpy()
+    return _Scores(train_loss, val_loss, val_correct / len(labels))
+
+
+def _keep_best(stack: _Stack, scores: _Scores, epoch: int) -> np.ndarray:
+    """Keep the weights that the rule says are the best so far; who is to stop, bool [S]."""
+    best, stop = stack.rule.update(scores.val_loss, scores.val_acc)
+    if best.any():
+        stack.remember(best)
+        for k in np.flatnonzero(best):
+            stack.kept[k] = {
+                "val_loss": float(scores.val_loss[k]),
+                "val_acc": float(scores.val_acc[k]),
+                "best_epoch": epoch,
+            }
+    return stop
+
+
 def _finish(
-    stack: _Stack, rule: StoppingRule, done: np.ndarray, diverged: np.ndarray, epoch: int, labels: Tensor
+    stack: _Stack, done: np.ndarray, diverged: np.ndarray, epoch: int, labels: Tensor
 ) -> list[dict[str, Any]]:
     """The records of the members that are done, in stack order; their best weights are tested here, once."""
     good = np.flatnonzero(done & ~diverged)
@@ -222,7 +252,10 @@ def _finish(
             reason = f"the loss was no longer a finite number after epoch {epoch}"
             records.append({"status": "failed", "reason": reason, "epochs": epoch})
         else:
-            peak = {"peak_epoch": int(rule.peak_epoch[k]), "peak_val_acc": float(rule.best_acc[k])}
+            peak = {
+                "peak_epoch": int(stack.rule.peak_epoch[k]),
+                "peak_val_acc": float(stack.rule.best_acc[k]),
+            }
             kept = {"status": "ok", "test_acc": test_acc[int(k)], **stack.kept[k], "epochs": epoch}
             records.append({**kept, **peak})
     return records

@@ -107,7 +107,7 @@ def test_results_without_any_command_file(store):
 
 
 def test_finished_cells_of_a_large_folder_are_counted_only(store, monkeypatch):
-    monkeypatch.setattr("pagnn_bench.analysis.status.FEW", 1)
+    monkeypatch.setattr("pagnn_bench.analysis.status.SCREENFUL", 1)
     store.save(CELL, 0, [ok(0, 0.25)], {}, {})
     store.save(OTHER, 0, [ok(0, 0.25), failed(1)], {}, {})
     status = read_status(store.results_dir)

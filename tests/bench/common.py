@@ -1,4 +1,4 @@
-"""A small ground to measure on, and documents that nobody measured."""
+"""A small cell to measure, and documents that nobody measured."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Any
 
 import torch
 
-from pagnn_bench.bench.contenders import Ground, make_ground
+from pagnn_bench.bench.contenders import MASK
 from pagnn_bench.bench.document import new_document
 from pagnn_bench.bench.speed import Row
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.sweep import compose_combinations
+from pagnn_bench.engine.prepare import MaskedCell, hide_mask
 
 CPU = torch.device("cpu")
 SMALL = ("data=synthetic", "data.num_nodes=350", "data.num_features=80", "data.num_val=70", "protocol=quick")
@@ -33,8 +34,8 @@ def small_cell(method: str, missing: str, *words: str) -> Cell:
     return Cell.from_config(config)
 
 
-def small_ground(method: str, missing: str, *words: str) -> Ground:
-    return make_ground(small_cell(method, missing, *words), CPU, None)
+def small_masked(method: str, missing: str, *words: str) -> MaskedCell:
+    return hide_mask(small_cell(method, missing, *words), MASK, CPU)
 
 
 def make_row(side: str, seeds: int, ms: list[float], **changes: Any) -> Row:

@@ -4,137 +4,159 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 
 import pytest
 import yaml
 
 from pagnn_bench.cli import COMMANDS, main
-from pagnn_bench.config.catalogue import GROUPS, PACKAGED
+from pagnn_bench.config.catalogue import GROUPS, PACKAGED, choices
 from pagnn_bench.data import fetch
-from pagnn_bench.engine.backends.options import check_options
-from tests.cli.common import RUN, one_of, refusal
+from pagnn_bench.engine.backends import BACKENDS, check_backend
+from pagnn_bench.training.stopping import RULES
+from tests.cli.common import RUN, refusal
 
-INDICES = "give a count of at least 1 or a list of indices such as [0,1,2]."
-RATE = "the missing rate is a number from 0 up to, but not including, 1."
-NO_KEY = "there is no such key; `pagnn-bench run --cfg job` shows all keys."
-DEVICES = "choose auto, cpu, cuda or cuda:0, cuda:1, ..."
+WHOLE, SHARE = ("whole number", "at least 1"), ("from 0", "not including, 1")
+INDICES = ("count of at least 1", "list of indices", "[0,1,2]")
+DEVICES = ("auto", "cpu", "cuda", "cuda:0")
+FLAG = ("true", "false")
+LETTERS = ("letters", "digits", "dots", "dashes", "underscores")
+NO_KEY = ("no such key", "pagnn-bench run --cfg job")
 
-WRONG = {
-    "method=foo": f"method=foo: {one_of('method')}",
-    "method=": f"method=: {one_of('method')}",
-    "data=foo": f"data=foo: {one_of('data')}",
-    "missing=foo": f"missing=foo: {one_of('missing')}",
-    "protocol=foo": f"protocol=foo: {one_of('protocol')}",
-    "experiment=foo": f"experiment=foo: {one_of('experiment')}",
-    "backend=foo": f"backend=foo: {one_of('backend')}",
-    "foo=1": f"foo: {NO_KEY}",
-    "method.foo=1": f"method.foo: {NO_KEY}",
-    "rate=1.0": f"rate=1.0: {RATE}",
-    "rate=-0.1": f"rate=-0.1: {RATE}",
-    "rate=abc": f"rate=abc: {RATE}",
-    "rate=nan": f"rate=nan: {RATE}",
-    "rate=0.1,0.2": "rate=0.1,0.2: add -m to run each of these.",
-    "method=mf,zero": "method=mf,zero: add -m to run each of these.",
-    "seeds=0,1": "seeds=0,1: add -m to run each of these, or write a list as seeds=[0,1].",
-    "method=[mf,zero]": f"method=[mf,zero]: {one_of('method')[:-1]}; several with -m method=mf,zero.",
-    "missing=1": f"missing=1: {one_of('missing')}",
-    "data=null": f"data=null: {one_of('data')}",
-    "protocol=true": f"protocol=true: {one_of('protocol')}",
-    "rate==1": "rate==1: cannot be read as KEY=VALUE.",
-    "rate": "rate: cannot be read as KEY=VALUE.",
-    "data.path=~/a": "data.path=~/a: cannot be read as KEY=VALUE; in quotes it can: 'data.path=\"~/a\"'.",
-    "masks=0": f"masks=0: {INDICES}",
-    "masks=x": f"masks=x: {INDICES}",
-    "seeds=-1": f"seeds=-1: {INDICES}",
-    "seeds=[0,0]": "seeds=[0, 0]: an index is named twice.",
-    "stack=0": "stack=0: give a whole number of at least 1.",
-    "threads=0": "threads=0: give a whole number from 1 to 1024, or null.",
-    "force=maybe": "force=maybe: choose true or false.",
-    "results_dir=null": "results_dir=None: give the name of a folder.",
-    "device=tpu": f"device=tpu: {DEVICES}",
-    "device=1": f"device=1: {DEVICES}",
-    "method.dropout=1": "method.dropout=1.0: give a share from 0 up to, but not including, 1.",
-    "method.hidden=0": "method.hidden=0: give a whole number of at least 1.",
-    "method.hidden=true": "method.hidden=True: give a whole number of at least 1.",
-    "method.bias=no": "method.bias=no: choose true or false.",
-    "method.mask_update=off": "method.mask_update=off: choose true or false.",
-    "method.name=a/b": "method.name=a/b: use letters, digits, dots, dashes and underscores only.",
-    "protocol.name=null": "protocol.name=None: use letters, digits, dots, dashes and underscores only.",
-    "+protocol.wieght_decay=1": "protocol.wieght_decay: a protocol has no such key.",
-    "+missing.low=0.1": "missing.low: pattern rows has no such key.",
-    "~protocol.lr": "protocol.lr: a protocol needs this key.",
-    "~missing.exact": "missing.exact: pattern rows needs this key.",
-    "missing.pattern=foo": "missing.pattern=foo: choose one of rows, cells, biased.",
-    "+data.num_vall=9": "data.num_vall: source synthetic has no such key.",
-    "~data.num_val": "data.num_val: source synthetic needs this key.",
-    "method.hidden=${foo}": "method.hidden: Interpolation key 'foo' not found.",
-    "protocol.stopping=never": "protocol.stopping=never: choose one of val_loss, either.",
-    "protocol.feature_norm=x": "protocol.feature_norm=x: choose one of none, row.",
-    "protocol.lr=-1": "protocol.lr=-1.0: give a number above 0.",
-    "~method": "method: choose one of `pagnn-bench list method`, or give your file a `name:`.",
-    "~rate": "rate: a run needs it; leave out ~rate.",
-    "~protocol": "protocol: choose one of `pagnn-bench list protocol`, or give your file a `name:`.",
-    "~backend": "backend: a run needs it; leave out ~backend.",
-    "+seed=3": "seed=3: a run has no such key.",
-    "threads=100000": "threads=100000: give a whole number from 1 to 1024, or null.",
-    "protocol.lr=true": "protocol.lr=True: give a number above 0.",
-    "protocol.stopping=[a]": "protocol.stopping=['a']: choose one of val_loss, either.",
-    "rate=0.99999999999": f"rate=0.99999999999: {RATE}",
-    "data.num_nodes=1000000000": "data.num_nodes=1000000000: give a whole number from 14 to 1e+08.",
-    "+backend.foo=1": "backend.foo=1: local has no such key.",
-    "backend.name=ray": "backend.address: ray needs it; choose with backend=ray, which brings all keys.",
-    "backend.name=x": "backend=x: choose one of local, dask, ray, slurm.",
-    "--foo": "run: unrecognized arguments: --foo; `pagnn-bench run --help` shows the flags.",
-    "--resolve": "run --resolve: goes with --cfg only.",
+# The wrong word → what the sentence begins with (key and value as given), and what it must offer instead.
+WRONG: dict[str, tuple[str, tuple[str, ...]]] = {
+    **{f"{group}=foo": (f"{group}=foo", tuple(choices(group))) for group in GROUPS},
+    "method=": ("method=", tuple(choices("method"))),
+    "method=[mf,zero]": ("method=[mf,zero]", (*choices("method"), "-m method=mf,zero")),
+    "missing=1": ("missing=1", tuple(choices("missing"))),
+    "data=null": ("data=null", tuple(choices("data"))),
+    "protocol=true": ("protocol=true", tuple(choices("protocol"))),
+    "foo=1": ("foo", NO_KEY),
+    "method.foo=1": ("method.foo", NO_KEY),
+    "rate=1.0": ("rate=1.0", SHARE),
+    "rate=-0.1": ("rate=-0.1", SHARE),
+    "rate=abc": ("rate=abc", SHARE),
+    "rate=nan": ("rate=nan", SHARE),
+    "rate=0.99999999999": ("rate=0.99999999999", SHARE),
+    "rate=0.1,0.2": ("rate=0.1,0.2", ("-m",)),
+    "method=mf,zero": ("method=mf,zero", ("-m",)),
+    "seeds=0,1": ("seeds=0,1", ("-m", "seeds=[0,1]")),
+    "rate==1": ("rate==1", ("KEY=VALUE",)),
+    "rate": ("rate", ("KEY=VALUE",)),
+    "data.path=~/a": ("data.path=~/a", ("KEY=VALUE", "'data.path=\"~/a\"'")),
+    "masks=0": ("masks=0", INDICES),
+    "masks=x": ("masks=x", INDICES),
+    "masks=100001": ("masks=100001", ("at most 100000",)),
+    "seeds=-1": ("seeds=-1", INDICES),
+    "seeds=[0,0]": ("seeds=[0, 0]", ("twice",)),
+    "stack=0": ("stack=0", WHOLE),
+    "n_jobs=0": ("n_jobs=0", WHOLE),
+    "threads=0": ("threads=0", ("from 1 to 1024", "null")),
+    "threads=100000": ("threads=100000", ("from 1 to 1024", "null")),
+    "force=maybe": ("force=maybe", FLAG),
+    "results_dir=null": ("results_dir=None", ("folder",)),
+    "device=tpu": ("device=tpu", DEVICES),
+    "device=1": ("device=1", DEVICES),
+    "method.dropout=1": ("method.dropout=1.0", SHARE),
+    "method.hidden=0": ("method.hidden=0", WHOLE),
+    "method.hidden=true": ("method.hidden=True", WHOLE),
+    "method.layers=1": ("method.layers=1", ("whole number", "at least 2")),
+    "method.input_dropout=x": ("method.input_dropout=x", ("post", "pre", "none")),
+    "method.bias=no": ("method.bias=no", FLAG),
+    "method.mask_update=off": ("method.mask_update=off", FLAG),
+    "method.norm=x": ("method.norm=x", ("m", "n")),
+    "method.name=a/b": ("method.name=a/b", LETTERS),
+    "protocol.name=null": ("protocol.name=None", LETTERS),
+    "+protocol.wieght_decay=1": ("protocol.wieght_decay", ("protocol has no such key",)),
+    "+missing.low=0.1": ("missing.low", ("pattern rows has no such key",)),
+    "+data.num_vall=9": ("data.num_vall", ("synthetic has no such key",)),
+    "+backend.foo=1": ("backend.foo", ("backend=local has no such key",)),
+    "+seed=3": ("seed=3", ("no such key",)),
+    "~protocol.lr": ("protocol.lr", ("protocol needs this key",)),
+    "~missing.exact": ("missing.exact", ("pattern rows needs this key",)),
+    "~data.num_val": ("data.num_val", ("synthetic needs this key",)),
+    "backend.name=ray": ("backend.address", ("backend=ray needs this key",)),
+    "backend.name=x": ("backend=x", tuple(BACKENDS)),
+    "missing.pattern=foo": ("missing.pattern=foo", ("rows", "cells", "biased")),
+    "missing.exact=x": ("missing.exact=x", FLAG),
+    "method.hidden=${foo}": ("method.hidden", ("'foo' not found",)),
+    "protocol.stopping=never": ("protocol.stopping=never", tuple(RULES)),
+    "protocol.stopping=[a]": ("protocol.stopping=['a']", tuple(RULES)),
+    "protocol.feature_norm=x": ("protocol.feature_norm=x", ("none", "row")),
+    "protocol.lr=-1": ("protocol.lr=-1.0", ("above 0",)),
+    "protocol.lr=true": ("protocol.lr=True", ("above 0",)),
+    "protocol.weight_decay=-1": ("protocol.weight_decay=-1.0", ("not below 0",)),
+    "protocol.patience=0": ("protocol.patience=0", WHOLE),
+    "data.num_nodes=1000000000": ("data.num_nodes=1000000000", ("from 4 to 1e+08",)),
+    "data.num_nodes=10": ("data.num_nodes=10", ("two for each class", "data.num_classes=7")),
+    "data.homophily=2": ("data.homophily=2.0", ("from 0 to 1",)),
+    "data.num_val=0": ("data.num_val=0", WHOLE),
+    "~method": ("method", ("pagnn-bench list method", "name:")),
+    "~protocol": ("protocol", ("pagnn-bench list protocol", "name:")),
+    "~rate": ("rate", ("~rate",)),
+    "~backend": ("backend", ("~backend",)),
+    "--foo": ("run", ("--foo", "pagnn-bench run --help")),
+    "--resolve": ("run --resolve", ("--cfg",)),
 }
 
 
-@pytest.mark.parametrize(("word", "sentence"), WRONG.items(), ids=WRONG)
-def test_a_wrong_word_is_named_with_the_choices(capsys, folder, word, sentence):
-    assert refusal(capsys, folder, [*RUN, word]) == sentence
+def check_refusal(sentence: str, start: str, offered: Iterable[str]) -> None:
+    """A sentence of the form «key=value: choices.»."""
+    assert sentence.startswith(f"{start}: ")
+    assert sentence.endswith(".")
+    for choice in offered:
+        assert choice in sentence.removeprefix(start)
 
 
-TUNED = {
-    "protocol.tuning=3": "protocol.tuning=3: give its keys, such as protocol.tuning.budget=20.",
-    "protocol.tuning.space=3": "protocol.tuning.space=3: give lists of values by key.",
-    "protocol.tuning.own=3": "protocol.tuning.own=3: give lists of values by key.",
-    "protocol.tuning.own.gcnmf=3": "protocol.tuning.own.gcnmf=3: give lists of values by key.",
-    "~protocol.tuning.space": "protocol.tuning.space=None: give lists of values by key.",
-    "protocol.tuning.space={protocol.lr: 1}": "protocol.tuning: protocol.lr=1: give a list of values.",
-    "protocol.tuning.budget=0": "protocol.tuning.budget=0: give a whole number of at least 1.",
-    "rate=abc": f"rate=abc: {RATE}",
-    "~rate": "rate: a run needs it; leave out ~rate.",
-    "seeds=abc": "seeds=abc: give a count of at least 1 or a list of indices such as [0,1,2].",
-    "protocol.name=a/b": "protocol.name=a/b: use letters, digits, dots, dashes and underscores only.",
+@pytest.mark.parametrize("word", WRONG)
+def test_a_wrong_word_is_named_with_the_choices(capsys, folder, word):
+    check_refusal(refusal(capsys, folder, [*RUN, word]), *WRONG[word])
+
+
+TUNED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "protocol.tuning=3": ("protocol.tuning=3", ("protocol.tuning.budget=20",)),
+    "protocol.tuning.space=3": ("protocol.tuning.space=3", ("lists of values",)),
+    "protocol.tuning.own=3": ("protocol.tuning.own=3", ("lists of values",)),
+    "protocol.tuning.own.gcnmf=3": ("protocol.tuning.own.gcnmf=3", ("lists of values",)),
+    "~protocol.tuning.space": ("protocol.tuning.space=None", ("lists of values",)),
+    "protocol.tuning.space={protocol.lr: 1}": ("protocol.tuning", ("protocol.lr=1", "list", "log_uniform")),
+    "protocol.tuning.budget=0": ("protocol.tuning.budget=0", WHOLE),
+    "protocol.tuning.mask=-1": ("protocol.tuning.mask=-1", ("whole number", "at least 0")),
+    "+protocol.tuning.rungs=[3]": ("protocol.tuning.rungs=[3]", ("pairs",)),
+    "rate=abc": ("rate=abc", SHARE),
+    "~rate": ("rate", ("~rate",)),
+    "seeds=abc": ("seeds=abc", INDICES),
+    "protocol.name=a/b": ("protocol.name=a/b", LETTERS),
 }
 
 
-BACKENDS = {
-    "slurm batches_per_job=0": "give a whole number of at least 1.",
-    "slurm array_size=-5": "give a whole number of at least 1.",
-    "slurm minutes=abc": "give a whole number of at least 1.",
-    "slurm more=null": "give options of sbatch, such as {account: mine}.",
-    "slurm cluster=foo": "choose slurm or local.",
-    "slurm memory_gb=0": "give a number above 0.",
-    "dask address=5": "give a text, or null.",
-    "dask timeout=abc": "give a number above 0.",
-    "dask shared_storage=1": "choose true or false.",
-    "ray gpus=-1": "give a number not below 0.",
-    "ray retries=0.5": "give a whole number of at least 0.",
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "slurm batches_per_job=0": WHOLE,
+    "slurm array_size=-5": WHOLE,
+    "slurm minutes=abc": WHOLE,
+    "slurm more=null": ("sbatch", "{account: mine}"),
+    "slurm cluster=foo": ("slurm", "local"),
+    "slurm memory_gb=0": ("above 0",),
+    "dask address=5": ("text", "null"),
+    "dask timeout=abc": ("above 0",),
+    "dask shared_storage=1": FLAG,
+    "ray gpus=-1": ("not below 0",),
+    "ray retries=0.5": ("whole number", "at least 0"),
 }
 
 
-@pytest.mark.parametrize(("words", "sentence"), BACKENDS.items(), ids=BACKENDS)
-def test_a_wrong_option_of_a_backend_is_refused_before_it_is_reached(capsys, folder, words, sentence):
+@pytest.mark.parametrize("words", OPTIONS)
+def test_a_wrong_option_of_a_backend_is_refused_before_it_is_reached(capsys, folder, words):
     name, _, option = words.partition(" ")
-    told = refusal(capsys, folder, [*RUN, f"backend={name}", f"backend.{option}", "dry_run=true"])
-    key, _, value = option.partition("=")
-    assert told == f"backend.{key}={'None' if value == 'null' else value}: {sentence}"
+    sentence = refusal(capsys, folder, [*RUN, f"backend={name}", f"backend.{option}", "dry_run=true"])
+    check_refusal(sentence, f"backend.{option.replace('null', 'None')}", OPTIONS[words])
 
 
-def test_every_option_of_a_backend_is_known():
-    for file in (PACKAGED / "backend").glob("*.yaml"):
-        check_options(yaml.safe_load(file.read_text(encoding="utf-8")))
+def test_every_backend_and_each_of_its_options_is_known():
+    files = list((PACKAGED / "backend").glob("*.yaml"))
+    assert {file.stem for file in files} == BACKENDS.keys()
+    for file in files:
+        check_backend(yaml.safe_load(file.read_text(encoding="utf-8")))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -152,9 +174,9 @@ def test_a_folder_that_may_not_be_read(capsys, folder, command):
     assert "closed" in refusal(capsys, folder, command)
 
 
-@pytest.mark.parametrize(("word", "sentence"), TUNED.items(), ids=TUNED)
-def test_a_search_that_makes_no_sense_is_refused(capsys, folder, word, sentence):
-    assert refusal(capsys, folder, [*RUN, "protocol=tuned", word]) == sentence
+@pytest.mark.parametrize("word", TUNED)
+def test_a_search_that_makes_no_sense_is_refused(capsys, folder, word):
+    check_refusal(refusal(capsys, folder, [*RUN, "protocol=tuned", word]), *TUNED[word])
 
 
 @pytest.mark.parametrize(
@@ -175,16 +197,17 @@ def test_nothing_is_said_of_training_before_a_refusal(capsys, folder):
 
 
 def test_wrong_combinations(capsys, folder):
-    sentence = refusal(capsys, folder, [*RUN, "missing=biased", "rate=0.95"])
-    assert sentence == "rate=0.95: missing=biased takes rates from 0.1 (low) to 0.9 (high)."
-    sentence = refusal(capsys, folder, ["run", "-m", "--cfg", "job"])
-    assert sentence == "run -m --cfg: one of these at a time."
-    sentence = refusal(capsys, folder, [*RUN, "-m", "threads=1,2"])
-    assert sentence == "threads=1,2: one value for all combinations of a command."
-    sentence = refusal(capsys, folder, [*RUN, "-m", "backend=local,ray"])
-    assert sentence == "backend=local,ray: one value for all combinations of a command."
-    assert refusal(capsys, folder, [*RUN, "-m", "rate=0.1,2"]) == f"rate=2.0: {RATE}"
-    assert refusal(capsys, folder, [*RUN, "-m", "missing=type1,foo"]) == f"missing=foo: {one_of('missing')}"
+    for words, start, offered in (
+        ("missing=biased rate=0.95", "rate=0.95", ("0.1 (low)", "0.9 (high)")),
+        ("missing=biased missing.exact=true", "missing.exact=True", ("false", "type1", "type2")),
+        ("missing=biased missing.low=0.95", "missing.low=0.95", ("below missing.high=0.9",)),
+        ("-m threads=1,2", "threads=1,2", ("one value for all",)),
+        ("-m backend=local,ray", "backend=local,ray", ("one value for all",)),
+        ("-m rate=0.1,2", "rate=2.0", SHARE),
+        ("-m missing=type1,foo", "missing=foo", tuple(choices("missing"))),
+        ("-m --cfg job", "run -m --cfg", ("one of these at a time",)),
+    ):
+        check_refusal(refusal(capsys, folder, [*RUN, *words.split()]), start, offered)
 
 
 def test_a_gpu_that_is_not_there(capsys, folder):

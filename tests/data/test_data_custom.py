@@ -91,9 +91,7 @@ def test_mistakes_in_the_file(load, changed, words):
 
 
 def test_a_split_that_is_not_there(load):
-    with pytest.raises(
-        RequestError, match=r"data.split=file: custom has no such split; choose from random, auto"
-    ):
+    with pytest.raises(RequestError, match=r"data.split=file: choose one of random, auto"):
         load(DENSE, split="file")
 
 

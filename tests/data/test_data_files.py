@@ -14,7 +14,7 @@ import pytest
 
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data import fetch, load_graph
-from pagnn_bench.data.files import TABLE, data_root, file_state, read_checked, set_aside, write_atomically
+from pagnn_bench.data.files import TABLE, data_root, file_state, read_checked, set_aside, write_data
 from pagnn_bench.data.planetoid import _PlanetoidUnpickler
 
 
@@ -71,7 +71,7 @@ def test_the_root_defaults_to_the_cache_folder(monkeypatch, tmp_path):
 def test_a_malicious_pickle_is_never_loaded(tmp_path, data_config):
     trap = tmp_path / "trap"
     for path in TABLE["cora"]["graph"][0]:
-        write_atomically(tmp_path / path, pickle.dumps(Touch(trap)))
+        write_data(tmp_path / path, pickle.dumps(Touch(trap)))
     with pytest.raises(
         RequestError, match=r"ind\.cora\.x is damaged .*`pagnn-bench data fetch cora --force`"
     ):
@@ -87,27 +87,27 @@ def test_the_unpickler_itself_refuses_foreign_classes(tmp_path):
 
 
 def test_states(tmp_path):
-    write_atomically(tmp_path / "file", b"content")
+    write_data(tmp_path / "file", b"content")
     assert file_state(tmp_path, "file", sha256(b"content")) == "ok"
     assert file_state(tmp_path, "file", sha256(b"other")) == "damaged"
     assert file_state(tmp_path, "absent", sha256(b"content")) == "missing"
 
 
 def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
-    write_atomically(tmp_path / "file", b"old")
+    write_data(tmp_path / "file", b"old")
 
     def no_space(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", no_space)
     with pytest.raises(RequestError, match="No space left"):
-        write_atomically(tmp_path / "file", b"new")
+        write_data(tmp_path / "file", b"new")
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_bytes() == b"old"
 
 
 def test_set_aside_keeps_the_content(tmp_path):
-    write_atomically(tmp_path / "file", b"odd")
+    write_data(tmp_path / "file", b"odd")
     assert set_aside(tmp_path / "file").read_bytes() == b"odd"
     assert not (tmp_path / "file").exists()
 
@@ -115,14 +115,14 @@ def test_set_aside_keeps_the_content(tmp_path):
 def test_present_files_ask_no_source_and_write_nothing(tmp_path, monkeypatch, toy_table):
     source = StubSource("first", {})
     use(monkeypatch, source)
-    write_atomically(tmp_path / "b/both", b"12")
+    write_data(tmp_path / "b/both", b"12")
     assert fetch.obtain(tmp_path, "toy", "graph") == (toy_table[1], None)
     assert not source.asked
 
 
 def test_only_what_is_missing_is_fetched(tmp_path, monkeypatch, toy_table):
     use(monkeypatch, StubSource("first", {"a/two": b"2"}))
-    write_atomically(tmp_path / "a/one", b"1")
+    write_data(tmp_path / "a/one", b"1")
     assert fetch.obtain(tmp_path, "toy", "graph") == (toy_table[0], "first")
     assert read_checked(tmp_path, "toy", toy_table[0]) == {"one": b"1", "two": b"2"}
 

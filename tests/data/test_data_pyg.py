@@ -65,7 +65,7 @@ def test_a_dataset_without_files(load):
         ({"args": {"name": "broken"}}, "cannot make it .*ConnectionError: no network"),
         ({"args": {"name": "no_features"}}, "needs node features"),
         ({"args": {"name": "multilabel"}}, "labels are one integer a node"),
-        ({"split": "dataset"}, "choose from random, auto"),
+        ({"split": "dataset"}, "choose one of random, auto"),
     ],
 )
 def test_mistakes(load, keys, words):

@@ -62,7 +62,7 @@ def test_auto_prefers_the_published_split():
 
 
 def test_an_unknown_split_names_the_choices():
-    with pytest.raises(RequestError, match=r"data.split=public: toy .* gcnmf, random, auto"):
+    with pytest.raises(RequestError, match=r"data.split=public: .* gcnmf, random, auto"):
         choose_split(KEYS | {"split": "public"}, LABELS, {"gcnmf": draw})
 
 

@@ -10,6 +10,7 @@ from pagnn_bench.analysis.tables.results import load_results
 from pagnn_bench.cli import main
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import Cell
+from pagnn_bench.config.names import Name
 from pagnn_bench.config.sweep import compose_combinations
 from pagnn_bench.engine.execute import Executor
 from pagnn_bench.engine.tuning import choose, is_tuned, pending_tries
@@ -119,15 +120,15 @@ def test_a_search_that_broke_off_chooses_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("pagnn_bench.engine.execute.Executor.run_together", lambda *args, **kwargs: 1 / 0)
     assert main(["run", "method=zero", *WORDS]) == 1
-    assert {r.key.protocol.partition("[")[0] for r in load_results(Store("results")).all} == {"tuning"}
+    assert {Name.parse(r.key.protocol).plain for r in load_results(Store("results")).all} == {"tuning"}
 
 
 def test_a_search_that_broke_off_does_not_stop_the_others(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = Executor.run_together
 
-    def broken(self, cells, *args, **kwargs):
-        return 1 / 0 if cells[0].method["name"] == "mf" else run(self, cells, *args, **kwargs)
+    def broken(self, job, *args, **kwargs):
+        return 1 / 0 if job[0].cell.method["name"] == "mf" else run(self, job, *args, **kwargs)
 
     monkeypatch.setattr("pagnn_bench.engine.execute.Executor.run_together", broken)
     assert main(["run", "-m", "method=mf,zero", *WORDS]) == 1
@@ -150,7 +151,7 @@ def test_search_and_run_are_one_command_that_resumes(tmp_path, monkeypatch, caps
     results = load_results(Store("results"))
     [name] = results.families["tuned"]
     assert {result.key.method for result in results.under(name) if result.trials} == {"zero", "pagnn_n"}
-    masks = {r.key.protocol.partition("[")[0]: {t.mask for t in r.trials} for r in results.all if r.trials}
+    masks = {Name.parse(r.key.protocol).plain: {t.mask for t in r.trials} for r in results.all if r.trials}
     assert (masks["tuned"], masks["tuning"]) == ({0, 1}, {1000})
     assert main(["tables", "--protocol", name]) == 0
     assert "learning rate chosen per cell, weight decay chosen per cell" in capsys.readouterr().out

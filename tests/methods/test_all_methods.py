@@ -20,8 +20,9 @@ from pagnn_bench.config.catalogue import choices
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.data.graph import Graph
-from pagnn_bench.engine import execute
-from pagnn_bench.engine.execute import Executor, graph_of
+from pagnn_bench.engine import prepare
+from pagnn_bench.engine.execute import Executor
+from pagnn_bench.engine.prepare import graph_of
 from pagnn_bench.methods import Method, build_method
 from pagnn_bench.methods.base import Context, TwoLayerMethod
 from pagnn_bench.methods.imputation import ImputationMethod, LearnedImputation
@@ -172,7 +173,7 @@ WITHOUT_ORACLES = [name for name in METHODS if name not in ORACLES]
 @pytest.mark.parametrize(("name", "missing"), places(WITHOUT_ORACLES))
 def test_hidden_values_do_not_matter(name, missing, monkeypatch):
     expected, other = trials(name, (1,), missing), spoiled(cell_of(name, missing))
-    monkeypatch.setattr(execute, "graph_of", lambda cell: other)
+    monkeypatch.setattr(prepare, "graph_of", lambda cell: other)
     assert run(name, (1,), missing) == expected
 
 
@@ -180,7 +181,7 @@ def test_only_the_ceiling_looks_at_hidden_values(monkeypatch):
     assert [name for name in METHODS if method_of(name).oracle] == ORACLES
     for name in ORACLES:
         expected, other = trials(name, (1,)), spoiled(cell_of(name))
-        monkeypatch.setattr(execute, "graph_of", lambda cell, other=other: other)
+        monkeypatch.setattr(prepare, "graph_of", lambda cell, other=other: other)
         assert run(name, (1,)) != expected
 
 

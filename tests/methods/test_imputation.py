@@ -65,7 +65,7 @@ def assert_same(first, second):
     for name in ("aggregated", "filled"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
     assert (first.operator != second.operator).nnz == 0
-    for one, other in zip(first.before, second.before):
+    for one, other in zip(first.factors, second.factors):
         np.testing.assert_array_equal(*(m.toarray() if sp.issparse(m) else m for m in (one, other)))
 
 

@@ -58,7 +58,7 @@ def test_everything_observed_is_gcn(graph, pattern):
 @pytest.mark.parametrize("pattern", ["rows", "cells"])
 def test_the_form_for_dropout_before_aggregation_is_the_same_aggregation(graph, pattern):
     signal = pagcn("pre").signal(hide(graph, random_observed(graph, pattern, 0.6)), CONTEXT)
-    weights, features, correction = signal.before
+    weights, features, correction = signal.factors
     np.testing.assert_allclose(
         (weights @ features).toarray() * correction, signal.aggregated.toarray(), atol=1e-6
     )

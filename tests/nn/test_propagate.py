@@ -93,7 +93,7 @@ def test_type_1_and_type_2_agree_on_the_same_mask(graph):
         two = partial_aggregate(graph.adjacency, cells.apply(graph.features), cells, norm)
         np.testing.assert_allclose(one.values.toarray(), two.values.toarray(), rtol=1e-6)
         assert one.empty_share == pytest.approx(two.empty_share)
-        np.testing.assert_array_equal(one.sighted, two.sighted)
+        np.testing.assert_array_equal(one.reached, two.reached)
 
 
 def test_isolated_and_blind_nodes(graph):
@@ -103,8 +103,8 @@ def test_isolated_and_blind_nodes(graph):
     rows[last] = False
     hidden = Observed(graph.features.shape, rows=rows)
     result = partial_aggregate(graph.adjacency, hidden.apply(graph.features), hidden, "n")
-    assert not result.sighted[last]
-    assert result.sighted[:last].all()
+    assert not result.reached[last]
+    assert result.reached[:last].all()
     assert result.empty_share == pytest.approx(1 / graph.num_nodes)
     assert np.isfinite(result.values.data).all()
     assert result.values[[last]].nnz == 0

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pagnn_bench.analysis.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, Result
 from pagnn_bench.config.identity import Cell
+from pagnn_bench.config.names import Name
 from pagnn_bench.config.text import count
 
 SYMBOLS = {INSIDE: "=", TOLERATED: "≈", DIFFERS: "≠", TOO_FEW: "?"}
@@ -38,7 +39,7 @@ def describe_trials(results: Sequence[Result], usual: int | None) -> list[str]:
     text = [
         f"Test accuracy in percent: mean of the means of masks, ± their standard deviation; in bold the {best}."
     ]
-    if any(result.key.method.partition("[")[0] == CEILING for result in results):
+    if any(Name.parse(result.key.method).plain == CEILING for result in results):
         text.append("Full features sees what is hidden, and is not compared.")
     every = "in every entry" if all(result.summary.trials == usual for result in results) else "unless noted"
     masks = {result.summary.masks for result in results if result.summary.trials == usual}

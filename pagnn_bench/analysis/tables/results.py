@@ -12,6 +12,7 @@ from typing import Any
 from pagnn_bench.analysis.paper import DATASETS, METHODS, TABLES, paper_entries
 from pagnn_bench.analysis.summary import Summary, summarise
 from pagnn_bench.config.identity import Cell
+from pagnn_bench.config.names import Name
 from pagnn_bench.config.variants import find_variants
 from pagnn_bench.records.store import Failure, Store, Trial
 
@@ -24,7 +25,7 @@ TOO_FEW = "too few masks"  # one mask, or an interval that would hold almost any
 
 @dataclass(frozen=True)
 class Key:
-    """Where a cell stands: names as in the configuration, with its settings that are not default in brackets."""
+    """Where a cell stands: each text is a :class:`Name`, with the settings that are not default."""
 
     method: str
     data: str
@@ -55,7 +56,8 @@ class Result:
     @property
     def is_default(self) -> bool:
         """True if no setting differs from the packaged one: what a reproduction is judged by."""
-        return not any("[" in name for name in (self.key.method, self.key.data, self.key.missing))
+        names = (self.key.method, self.key.data, self.key.missing)
+        return not any(Name.parse(name).settings for name in names)
 
     @cached_property
     def summary(self) -> Summary:
@@ -151,7 +153,7 @@ class Results:
         """The protocols by their plain names: ``grid`` → ``grid``, ``grid[weight_decay=0.05]`` and so on."""
         found: dict[str, list[str]] = {}
         for name in self.protocols:
-            found.setdefault(name.partition("[")[0], []).append(name)
+            found.setdefault(Name.parse(name).plain, []).append(name)
         return found
 
     def under(self, protocol: str) -> list[Result]:
@@ -170,8 +172,8 @@ def load_results(store: Store) -> Results:
         if not trials and not failures:
             continue
         settings = variants[cell.hash]
-        names = {group: _named(getattr(cell, group)["name"], settings[group]) for group in settings}
-        labels = {group: _named(_label(getattr(cell, group)), settings[group]) for group in settings}
+        names = {group: Name(getattr(cell, group)["name"], settings[group]) for group in settings}
+        labels = {group: str(Name(_label(getattr(cell, group)), settings[group])) for group in settings}
         entry = paper_entries().get((cell.missing["name"], cell.data["name"], cell.method["name"], cell.rate))
         results.append(
             Result(
@@ -191,10 +193,6 @@ def _label(config: Mapping[str, Any]) -> str:
     return str(config.get("label") or LABELS.get(config["name"], config["name"]))
 
 
-def _named(name: str, settings: str) -> str:
-    return f"{name}[{settings}]" if settings else str(name)
-
-
 def _paper_only(protocol: str, run: set[Key]) -> Iterable[Result]:
     for (missing, data, method, rate), entry in paper_entries().items():
         key = Key(method, data, missing, rate, protocol)
@@ -211,7 +209,7 @@ def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
 
 def _place(name: str, known: Iterable[str]) -> tuple[int, str]:
     order = {entry: number for number, entry in enumerate(known)}
-    return order.get(name.partition("[")[0], len(order)), name
+    return order.get(Name.parse(name).plain, len(order)), name
 
 
 def _in_order(results: Iterable[Result]) -> list[Result]:

@@ -15,6 +15,7 @@ from pagnn_bench.analysis.tables.results import Result, Results, in_order, load_
 from pagnn_bench.analysis.tables.timing import REFERENCE, at, measure, timing_protocol
 from pagnn_bench.config.arguments import results_folder
 from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.names import Name
 from pagnn_bench.records.store import Store
 
 
@@ -29,7 +30,7 @@ def choose_protocol(results: Results, name: str | None) -> str:
     if name is not None and name not in have:
         # A search has hundreds of settings: they are named only to those who ask for one of them.
         families = results.families
-        choices = families.get(name.partition("[")[0]) or [names[0] for names in families.values()]
+        choices = families.get(Name.parse(name).plain) or [names[0] for names in families.values()]
         raise RequestError(f"--protocol {name}: choose one of {', '.join(choices) or '(nothing run yet)'}.")
     return name or next(iter(have), "paper")
 

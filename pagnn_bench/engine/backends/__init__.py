@@ -1,32 +1,89 @@
-"""Where batches are trained: this machine, a Slurm cluster, Ray or Dask. Engines are imported only when chosen."""
+"""Where batches are trained: this machine, a Slurm cluster, Ray or Dask. Each is imported only when chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from pagnn_bench.engine.outcome import Outcome
-from pagnn_bench.engine.plan import Job, Settings
-from pagnn_bench.engine.progress import Progress
+from pagnn_bench.config.schema import (
+    FLAG,
+    NOT_NEGATIVE,
+    POSITIVE,
+    TEXT,
+    Schema,
+    Valid,
+    check_group,
+    one_of,
+    or_null,
+    whole,
+)
+from pagnn_bench.engine.backends.base import Backend
+from pagnn_bench.engine.plan import Settings
 
 
-class Backend(Protocol):
-    """Trains the jobs of a plan, in whatever order; the outcomes of their batches come as soon as they are there."""
+@dataclass(frozen=True)
+class Entry:
+    """A backend that can be chosen.
 
-    def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]: ...
+    Attributes:
+        opener: ``module:function`` that makes it from the settings of a command.
+        keys: the keys of ``conf/backend/<name>.yaml``.
+        here: whether it trains on this machine, which must then have the device asked for.
+    """
+
+    opener: str
+    keys: Schema = field(default_factory=dict)
+    here: bool = False
+
+
+_SBATCH = Valid(lambda value: isinstance(value, Mapping), "give options of sbatch, such as {account: mine}")
+
+BACKENDS = {
+    "local": Entry("pagnn_bench.engine.backends.local:open_local", here=True),
+    "dask": Entry(
+        "pagnn_bench.engine.backends.dask:DaskBackend",
+        {"address": or_null(TEXT), "timeout": POSITIVE, "shared_storage": FLAG},
+    ),
+    "ray": Entry(
+        "pagnn_bench.engine.backends.ray:RayBackend",
+        {
+            "address": or_null(TEXT),
+            "cpus": POSITIVE,
+            "gpus": NOT_NEGATIVE,
+            "retries": whole(0),
+            "shared_storage": FLAG,
+        },
+    ),
+    "slurm": Entry(
+        "pagnn_bench.engine.backends.slurm:SlurmBackend",
+        {
+            "cluster": one_of(("slurm", "local")),
+            "batches_per_job": whole(1),
+            "array_size": whole(1),
+            "parallel": whole(1),
+            "minutes": whole(1),
+            "cpus": whole(1),
+            "gpus": whole(0),
+            "memory_gb": POSITIVE,
+            "partition": or_null(TEXT),
+            "more": _SBATCH,
+        },
+    ),
+}
+
+
+def check_backend(config: Any) -> Entry:
+    """The entry of a ``backend`` group; refuses an unknown name, key or value before anything is reached."""
+    name = config.get("name") if isinstance(config, Mapping) else config
+    entry = BACKENDS[one_of(BACKENDS).check("backend", name)]
+    check_group("backend", config, entry.keys, f"backend={name}")
+    return entry
 
 
 def open_backend(settings: Settings) -> Backend:
-    """Connect to the chosen engine, one of `OPTIONS`; a wrong address is told here, before anything is written."""
-    name = settings.backend["name"]
-    if name == "local":
-        from pagnn_bench.engine.backends.local import ProcessBackend, SerialBackend
-
-        return SerialBackend(settings) if settings.n_jobs == 1 else ProcessBackend(settings)
-    if name == "ray":
-        from pagnn_bench.engine.backends.ray import RayBackend
-
-        return RayBackend(settings)
-    from pagnn_bench.engine.backends.dask import DaskBackend
-
-    return DaskBackend(settings)
+    """Connect to the chosen backend; a wrong address is refused here, before anything is written."""
+    module, _, opener = check_backend(settings.backend).opener.partition(":")
+    backend: Backend = getattr(importlib.import_module(module), opener)(settings)
+    return backend

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pagnn_bench.engine.backends.base import Backend
 from pagnn_bench.engine.backends.work import perform, spread_over_gpus
 from pagnn_bench.engine.cores import usable_cores
 from pagnn_bench.engine.outcome import Outcome
@@ -13,7 +14,12 @@ from pagnn_bench.engine.plan import Job, Settings
 from pagnn_bench.engine.progress import Progress
 
 
-class SerialBackend:
+def open_local(settings: Settings) -> Backend:
+    """This process for ``n_jobs=1``, worker processes for more."""
+    return SerialBackend(settings) if settings.n_jobs == 1 else ProcessBackend(settings)
+
+
+class SerialBackend(Backend):
     """One job after the other in this process; the progress bar sees every epoch."""
 
     def __init__(self, settings: Settings) -> None:
@@ -25,7 +31,7 @@ class SerialBackend:
             yield from perform(job, self.settings, progress)
 
 
-class ProcessBackend:
+class ProcessBackend(Backend):
     """``n_jobs`` worker processes (joblib with loky); outcomes come in the order in which they are finished."""
 
     def __init__(self, settings: Settings) -> None:

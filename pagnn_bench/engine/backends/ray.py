@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pagnn_bench.config.errors import RequestError
+from pagnn_bench.engine.backends.base import Backend
 from pagnn_bench.engine.backends.extras import need
 from pagnn_bench.engine.backends.work import perform
 from pagnn_bench.engine.outcome import Outcome
@@ -13,7 +14,7 @@ from pagnn_bench.engine.plan import Job, Settings
 from pagnn_bench.engine.progress import Progress
 
 
-class RayBackend:
+class RayBackend(Backend):
     """Trains on the cluster at ``backend.address``; workers need no storage of ours.
 
     A batch whose worker is lost is started again by Ray, up to ``backend.retries`` times; after that it is a failed

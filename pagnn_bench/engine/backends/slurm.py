@@ -1,64 +1,77 @@
-"""Slurm through submitit: batches are packed into array jobs, submitted, and the command returns.
+"""Slurm through submitit: jobs are packed into array jobs and submitted, and the command returns.
 
-The jobs write their results themselves into the shared results folder; ``pagnn-bench status`` shows them arriving.
+Slurm's jobs write their results themselves into the shared results folder; ``pagnn-bench status`` shows them arriving.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pagnn_bench.config.errors import RequestError
+from pagnn_bench.engine.backends.base import Backend
 from pagnn_bench.engine.backends.extras import need
 from pagnn_bench.engine.backends.work import perform
-from pagnn_bench.engine.plan import Batch, Settings
+from pagnn_bench.engine.outcome import Outcome
+from pagnn_bench.engine.plan import Job, Settings
+from pagnn_bench.engine.progress import Progress
 from pagnn_bench.records.store import Store
 
 
-def packs(batches: Sequence[Batch], size: int) -> list[list[Batch]]:
-    """Neighbouring batches of the plan, ``size`` to a job, so that short ones share a start-up."""
-    return [list(batches[first : first + size]) for first in range(0, len(batches), size)]
+class SlurmBackend(Backend):
+    """Hands all jobs over to Slurm and does not wait for them."""
+
+    waits: ClassVar[bool] = False
+
+    def __init__(self, settings: Settings) -> None:
+        self.submitit, self.settings = need("submitit", extra="slurm"), settings
+        self.submitted: list[str] = []
+
+    def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]:
+        options = self.settings.backend
+        packs = pack_jobs(jobs, options["batches_per_job"])
+        # An array has a largest size (Slurm's MaxArraySize), so a long plan becomes several.
+        for first in range(0, len(packs), options["array_size"]):
+            self._submit(packs[first : first + options["array_size"]])
+        return iter(())
+
+    def _submit(self, array: Sequence[Sequence[Job]]) -> None:
+        submitit, done = self.submitit, self.submitted
+        try:
+            executor = make_executor(submitit, self.settings)
+            jobs = executor.map_array(train_and_save, array, [self.settings] * len(array))
+        # No Slurm here, or it refuses the options.
+        except (RuntimeError, submitit.core.utils.FailedJobError) as error:
+            reason = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
+            what = f"only jobs {done[0]} to {done[-1]} were" if done else "nothing was"
+            raise RequestError(f"backend=slurm: {what} submitted ({reason}).") from error
+        self.submitted += [job.job_id for job in jobs]
 
 
-def work_off(pack: Sequence[Batch], settings: Settings) -> int:
-    """What one job does: train its batches one by one and save each; how many of them failed.
+def pack_jobs(jobs: Sequence[Job], size: int) -> list[list[Job]]:
+    """Neighbouring jobs of a plan, of about ``size`` batches together, so that short ones share a start-up."""
+    packs: list[list[Job]] = []
+    for job in jobs:
+        if not packs or sum(map(len, packs[-1])) >= size:
+            packs.append([])
+        packs[-1].append(job)
+    return packs
+
+
+def train_and_save(pack: Sequence[Job], settings: Settings) -> int:
+    """What one job of Slurm does: train, and save each batch as it ends; how many of them failed.
 
     What another job or an earlier run has finished in the meantime is left out, so a requeued job goes on where it was.
     """
     store, failed = Store(settings.results_dir), 0
-    for batch in pack:
-        seeds = batch.seeds
-        if batch.generation == 0:
-            seeds = store.missing(batch.cell, [batch.mask], batch.seeds).get(batch.mask, [])
-        if not seeds:
-            continue
-        [outcome] = perform((replace(batch, seeds=seeds),), settings)
-        outcome.save(store)
-        failed += outcome.failed
+    for job in pack:
+        left = tuple(replace(batch, seeds=seeds) for batch in job if (seeds := batch.seeds_left(store)))
+        for outcome in perform(left, settings) if left else ():
+            outcome.save(store)
+            failed += outcome.failed
     return failed
-
-
-def submit(batches: Sequence[Batch], settings: Settings) -> list[str]:
-    """Submit all batches; the identifiers of the jobs."""
-    submitit = need("submitit", extra="slurm")
-    options = settings.backend
-    jobs = packs(batches, options["batches_per_job"])
-    identifiers: list[str] = []
-    # An array has a largest size (Slurm's MaxArraySize), so a long plan becomes several.
-    for first in range(0, len(jobs), options["array_size"]):
-        array = jobs[first : first + options["array_size"]]
-        try:
-            executor = make_executor(submitit, settings)
-            submitted = executor.map_array(work_off, array, [settings] * len(array))
-        # No Slurm here, or it refuses the options.
-        except (RuntimeError, submitit.core.utils.FailedJobError) as error:
-            reason = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
-            done = f"only jobs {identifiers[0]} to {identifiers[-1]} were" if identifiers else "nothing was"
-            raise RequestError(f"backend=slurm: {done} submitted ({reason}).") from error
-        identifiers += [job.job_id for job in submitted]
-    return identifiers
 
 
 def make_executor(submitit: Any, settings: Settings) -> Any:

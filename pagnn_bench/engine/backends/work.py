@@ -35,14 +35,10 @@ def perform(job: Job, settings: Settings, watch: Watcher | None = None) -> list[
             settings.device, settings.threads, settings.train_curve, settings.cache_dir, settings.force
         )
         facts = {"device": str(executor.device), "threads": executor.threads}
-        results = executor.run_together(
-            [batch.cell for batch in job], job[0].mask, [batch.seeds for batch in job], watch
-        )
+        return executor.run_together(job, watch)
     except (Exception, SystemExit) as error:  # a method that calls exit() ends its batch, not the sweep
         message, trace = f"{type(error).__name__}: {error}", traceback.format_exc()
         return [Outcome(batch, collect_provenance(**facts), error=message, traceback=trace) for batch in job]
-    provenance = collect_provenance(**facts, data_checksum=results[0].data_checksum)
-    return [Outcome(batch, provenance, result.records, result.facts) for batch, result in zip(job, results)]
 
 
 def spread_over_gpus(jobs: Mapping[int, Job], settings: Settings) -> list[tuple[int, Job, Settings]]:

@@ -13,6 +13,7 @@ from pagnn_bench.config.errors import RequestError
 from pagnn_bench.engine.backends import slurm
 from pagnn_bench.engine.outcome import Outcome
 from pagnn_bench.engine.plan import Batch
+from pagnn_bench.engine.progress import Progress
 from pagnn_bench.records.store import Store
 from tests.engine.backends.common import SWEEP, accuracies, pagnn_bench
 from tests.engine.test_plan import SETTINGS
@@ -38,27 +39,35 @@ OPTIONS = {
 }
 
 
-def test_packs():
-    batches = [Batch(CELL, mask, [0], 0) for mask in range(5)]
-    assert [[batch.mask for batch in pack] for pack in slurm.packs(batches, 2)] == [[0, 1], [2, 3], [4]]
+def batch(mask: int, generation: int = 0) -> Batch:
+    return Batch(CELL, mask, [0], generation)
+
+
+def test_packs_hold_whole_jobs():
+    jobs = [(batch(0), batch(0)), (batch(1),), (batch(2),), (batch(3),)]
+    masks = [[job[0].mask for job in pack] for pack in slurm.pack_jobs(jobs, 2)]
+    assert masks == [[0], [1, 2], [3]]
 
 
 def test_a_job_saves_each_batch_and_leaves_out_what_is_done(tmp_path, monkeypatch):
     settings = dataclasses.replace(SETTINGS, results_dir=str(tmp_path))
     trained = []
 
-    def fake(batch, settings):
-        trained.append(batch.mask)
-        return Outcome(batch, {}, [ok(0)]) if batch.mask != 2 else Outcome(batch, {}, error="E: broken")
+    def fake(job, settings):
+        trained.append([each.mask for each in job])
+        return [
+            Outcome(each, {}, error="E: broken") if each.mask == 2 else Outcome(each, {}, [ok(0)])
+            for each in job
+        ]
 
     monkeypatch.setattr(slurm, "perform", fake)
     Store(tmp_path).save(CELL, 1, [ok(0)], {}, {})
-    assert slurm.work_off([Batch(CELL, mask, [0], 0) for mask in range(3)], settings) == 1
-    assert trained == [0, 2]
+    assert slurm.train_and_save([(batch(0), batch(1)), (batch(1),), (batch(2),)], settings) == 1
+    assert trained == [[0], [2]]
     assert set(Store(tmp_path).load(CELL)) == {(0, 0), (1, 0)}
     assert [failure.mask for failure in Store(tmp_path).failures(CELL)] == [2]
-    assert slurm.work_off([Batch(CELL, 0, [0], generation=1)], settings) == 0  # forced: trained again
-    assert trained == [0, 2, 0]
+    assert slurm.train_and_save([(batch(0, generation=1),)], settings) == 0  # forced: trained again
+    assert trained == [[0], [2], [0]]
 
 
 def test_the_job_script_field_by_field(tmp_path, monkeypatch):
@@ -104,7 +113,7 @@ def test_a_refusal_is_one_sentence(tmp_path, monkeypatch):
     with pytest.raises(
         RequestError, match=r"nothing was submitted \(sbatch: error: no such partition; sbatch"
     ):
-        slurm.submit([Batch(CELL, 0, [0], 0)], settings)
+        slurm.SlurmBackend(settings).run([(batch(0),)], Progress(1, shown=False))
 
 
 def sinfo() -> bool:

@@ -1,0 +1,93 @@
+"""What a valid value of a key is, and the one sentence for a value that is not.
+
+A group states its keys as ``{"patience": whole(1), "stopping": one_of(RULES)}``; :func:`check_group` refuses a key too
+many, a key too few and every value that is not valid. Booleans are never numbers here, though Python thinks so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pagnn_bench.config.errors import RequestError, refuse
+from pagnn_bench.config.identity import NOT_IDENTITY
+
+
+@dataclass(frozen=True)
+class Valid:
+    """The values that a key may have.
+
+    Attributes:
+        accepts: whether a value is one of them.
+        choices: which they are, as the end of a sentence: ``give a whole number of at least 1``.
+    """
+
+    accepts: Callable[[Any], bool]
+    choices: str
+
+    def check(self, key: str, value: Any) -> Any:
+        """The value itself; refuses one that is not valid."""
+        return value if self.accepts(value) else refuse(key, value, self.choices)
+
+
+Schema: TypeAlias = "Mapping[str, Valid]"
+
+
+def one_of(choices: Iterable[str]) -> Valid:
+    names = list(choices)  # a list, since an unhashable value cannot be looked up in a set
+    return Valid(lambda value: value in names, f"choose one of {', '.join(names)}")
+
+
+def whole(least: int, most: float = math.inf) -> Valid:
+    """Whole numbers from ``least`` to ``most``, both included."""
+    bounds = f"of at least {least}" if most == math.inf else f"from {least} to {most:g}"
+    return Valid(lambda value: type(value) is int and least <= value <= most, f"give a whole number {bounds}")
+
+
+def number(least: float, most: float = math.inf) -> Valid:
+    """Finite numbers from ``least`` to ``most``, both included."""
+    bounds = f"from {least:g} to {most:g}" if most < math.inf else f"of at least {least:g}"
+    return Valid(lambda value: _finite(value) and least <= value <= most, f"give a number {bounds}")
+
+
+def or_null(valid: Valid) -> Valid:
+    """The same, or nothing."""
+    return Valid(lambda value: value is None or valid.accepts(value), f"{valid.choices}, or null")
+
+
+def _finite(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+FLAG = Valid(lambda value: isinstance(value, bool), "choose true or false")
+TEXT = Valid(lambda value: isinstance(value, str), "give a text")
+POSITIVE = Valid(lambda value: _finite(value) and value > 0, "give a number above 0")
+NOT_NEGATIVE = Valid(lambda value: _finite(value) and value >= 0, "give a number not below 0")
+SHARE = Valid(
+    lambda value: _finite(value) and 0 <= value < 1, "give a share from 0 up to, but not including, 1"
+)
+
+
+def check_group(group: str, config: Mapping[str, Any], schema: Schema, owner: str) -> None:
+    """Refuse a group with a key too many or too few, or with a value that is not valid.
+
+    Args:
+        group: its name, which stands before every key.
+        config: the group as resolved.
+        schema: its keys, and what may stand there.
+        owner: who reads these keys, to tell the user.
+    """
+    for key in sorted(schema.keys() - config.keys()):
+        raise RequestError(f"{group}.{key}: {owner} needs this key.")
+    # A key that nobody reads would pass for a setting.
+    for key in sorted(config.keys() - schema.keys() - NOT_IDENTITY - {"name"}):
+        raise RequestError(f"{group}.{key}: {owner} has no such key.")
+    check_values(f"{group}.", config, schema)
+
+
+def check_values(prefix: str, config: Mapping[str, Any], schema: Schema) -> None:
+    """Refuse a value that is not valid; ``prefix`` stands before every key."""
+    for key, valid in schema.items():
+        valid.check(f"{prefix}{key}", config[key])

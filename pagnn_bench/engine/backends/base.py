@@ -1,0 +1,31 @@
+"""What a backend is: it takes the jobs of a plan and gives back what became of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from pagnn_bench.engine.outcome import Outcome
+from pagnn_bench.engine.plan import Job
+from pagnn_bench.engine.progress import Progress
+
+
+class Backend(ABC):
+    """Trains the jobs of a plan, in any order.
+
+    Attributes:
+        waits: True if the outcomes come back to this command. False if the jobs only begin once it has returned, and
+            save their outcomes themselves.
+        submitted: identifiers of the jobs that were handed over, where nobody waits for them.
+    """
+
+    waits: ClassVar[bool] = True
+    submitted: Sequence[str] = ()
+
+    @abstractmethod
+    def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]:
+        """The outcome of every batch as soon as it is known; none from a backend that does not wait.
+
+        Such a backend hands the jobs over in the call itself, the others train as the outcomes are asked for.
+        """

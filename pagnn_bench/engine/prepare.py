@@ -1,0 +1,111 @@
+"""From a cell and a mask to a prepared method: the one way, for trials and for ``bench`` alike."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pagnn_bench.config.identity import Cell, canonical_json
+from pagnn_bench.data import Graph, load_graph
+from pagnn_bench.methods import Method, build_method
+from pagnn_bench.methods.base import Context, Prepared, say_nothing
+from pagnn_bench.methods.imputation import imputation_error
+from pagnn_bench.missing import IncompleteGraph, draw_observed, hide
+from pagnn_bench.training.loop import Protocol
+
+
+@lru_cache(maxsize=4)
+def _load(config: str) -> Graph:
+    return load_graph(json.loads(config))
+
+
+def graph_of(cell: Cell) -> Graph:
+    """The cell's graph, loaded once per process."""
+    return _load(canonical_json(cell.data))
+
+
+@dataclass(frozen=True)
+class MaskedCell:
+    """A cell on one of its masks.
+
+    Attributes:
+        cell: which.
+        method: made from the cell.
+        protocol: made from the cell.
+        complete: the graph as loaded, to compare with; no method sees it.
+        graph: the graph without the hidden entries, with all labels: for the training loop, which has to score.
+        context: what the method gets besides its own view of the graph.
+    """
+
+    cell: Cell
+    method: Method
+    protocol: Protocol
+    complete: Graph
+    graph: IncompleteGraph
+    context: Context
+
+    def for_method(self) -> IncompleteGraph:
+        """What the method may see, in arrays of its own: no label but those of training nodes."""
+        return self.graph.for_method()
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What a method has worked out for a mask.
+
+    Attributes:
+        prepared: the method's own answer.
+        facts: what to record: the share of missing entries, the method's facts, the error of what it filled in.
+        seconds: what the method took, whenever that was: the time of an imputation from the cache is its time, too.
+    """
+
+    prepared: Prepared
+    facts: dict[str, Any]
+    seconds: float
+
+
+def hide_mask(
+    cell: Cell,
+    mask: int,
+    device: torch.device,
+    seed: int = 0,
+    report: Callable[[str], None] = say_nothing,
+    cache: Path | None = None,
+    anew: bool = False,
+) -> MaskedCell:
+    """Load the graph of a cell, draw a mask and take out what it hides.
+
+    Args:
+        cell, mask: which.
+        device: where the method is going to work.
+        seed: the trial's seed for a method that prepares for every seed; no other method depends on it.
+        report, cache, anew: see :class:`pagnn_bench.methods.base.Context`.
+    """
+    method, protocol = build_method(cell.method), Protocol.from_config(cell.protocol)
+    complete = graph_of(cell)
+    shape = (complete.num_nodes, complete.num_features)
+    observed = draw_observed(cell.missing, cell.rate, shape, cell.mask_seed(mask))
+    graph = hide(complete, observed, protocol.feature_norm, oracle=method.oracle)
+    own = cell.trial_seed("method", mask, seed) if method.per_seed else cell.method_seed(mask)
+    context = Context(own, device, report, cache, anew)
+    return MaskedCell(cell, method, protocol, complete, graph, context)
+
+
+def prepare(masked: MaskedCell) -> Preparation:
+    """Let the method work on its own view of the graph; only the method's time counts."""
+    method, own = masked.method, masked.for_method()  # copied before the clock starts
+    start = time.perf_counter()
+    prepared = method.prepare(own, masked.context)
+    seconds = time.perf_counter() - start + prepared.facts.get("cached_seconds", 0.0)
+    observed = masked.graph.observed
+    facts = {"missing_share": observed.missing_share, **prepared.facts}
+    if prepared.filled is not None and masked.protocol.feature_norm == "none" and not method.oracle:
+        facts |= imputation_error(prepared.filled, masked.complete.features, observed)
+    return Preparation(prepared, facts, seconds)
