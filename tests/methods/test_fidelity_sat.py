@@ -11,8 +11,9 @@ import torch.nn.functional as F
 from pagnn_bench.baselines import sat as module
 from pagnn_bench.baselines.sat import SAT, Training
 from pagnn_bench.baselines.sat_model import recall
+from pagnn_bench.nn.inputs import SparseInput
 from pagnn_bench.nn.propagate import symmetric_operator
-from tests.methods.fidelity import incomplete, stored
+from tests.methods.fidelity import GivenDropout, incomplete, stored
 from tests.methods.learners import context, shipped
 
 PUBLIC = stored("sat")
@@ -138,6 +139,44 @@ def test_steps_of_both_players(training, monkeypatch):
     for name, parameter in parameters(training):
         if name.startswith("discriminator."):
             close(parameter.grad, f"gradient {name}", rtol=1e-4)
+
+
+def test_dropout_is_where_theirs_is(training, monkeypatch):
+    """LFI.forward and the generator's step with dropout 0.5, under the masks that the public code drew.
+
+    Theirs decodes the features of all nodes from z_a and takes the nodes with attributes, ours decodes these only.
+    """
+    keep = {name[5:]: mask for name, mask in PUBLIC.items() if name.startswith("keep ")}
+    learned = PUBLIC["learned"]
+    assert isinstance(training.generator.attributes.known, SparseInput)  # draws for the ones only
+    order = [
+        keep["structure"],
+        keep["input"][PUBLIC["features"][learned] != 0],
+        keep["attributes"],
+        keep["features_from_attributes"],
+        keep["links_from_structure"],
+        keep["features_from_structure"][learned],
+        keep["links_from_attributes"],
+        keep["judged_attributes"],
+        keep["judged_structure"],
+    ]
+    training.streams = GivenDropout(order, 0.5)
+    for part in (*training.generator.modules(), training.discriminator):
+        if hasattr(part, "rate"):
+            part.rate = 0.5
+    losses, backward = [], torch.Tensor.backward
+    monkeypatch.setattr(torch.Tensor, "backward", lambda self: (losses.append(self.item()), backward(self)))
+    training.generator_step()
+    assert not training.streams.factors
+    expected = [float(PUBLIC[f"dropout {name}"]) for name in ("adj_ae_loss", "adj_gae_loss", "G_loss")]
+    assert losses == pytest.approx([sum(expected)], rel=1e-5)  # our feature losses have the value 0
+    compared = 0
+    for name, parameter in parameters(training):
+        if f"dropout gradient {name}" in PUBLIC:
+            gradient = PUBLIC[f"dropout gradient {name}"]
+            np.testing.assert_allclose(parameter.grad.reshape(gradient.shape), gradient, atol=1e-5, rtol=1e-4)
+            compared += 1
+    assert compared == 11
 
 
 def test_three_epochs_end_in_the_same_weights(training):
