@@ -93,7 +93,8 @@ class GAIN(LearnedImputation):
         return unit.restored(self._generate(game, x, known).cpu().numpy())
 
     def finish(self, learned: np.ndarray, graph: IncompleteGraph, context: Context) -> np.ndarray:
-        return rounded(learned, graph) if self.round else learned
+        filled = with_constants(learned, graph)
+        return rounded(filled, graph) if self.round else filled
 
     def _train(
         self,
@@ -176,6 +177,17 @@ def perceptron(features: int, width: int, generator: torch.Generator) -> nn.Sequ
         nn.init.zeros_(layer.bias)
         layers += [layer, nn.ReLU()]
     return nn.Sequential(*layers[:-1], nn.Sigmoid())
+
+
+def with_constants(filled: np.ndarray, graph: IncompleteGraph) -> np.ndarray:
+    """The observed value in every column in which only one was observed, as in the authors' code; [n, d] → [n, d].
+
+    There such a column has no span, so that whatever the generator says is scaled to nothing.
+    """
+    values, observed = graph.features.toarray(), graph.observed.dense()
+    low = values.min(axis=0, where=observed, initial=np.inf)
+    high = values.max(axis=0, where=observed, initial=-np.inf)
+    return np.where(low == high, low, filled).astype(filled.dtype)
 
 
 def rounded(filled: np.ndarray, graph: IncompleteGraph) -> np.ndarray:

@@ -58,12 +58,16 @@ def run(configs: Sequence[dict[str, Any]], show_results: ShowResults) -> int:
     store = Store(settings.results_dir)
     if tuned := [config for config in configs if is_tuned(config)]:
         search, broken = _search(tuned, store, settings, show_results)
-        if not search.trained:
+        if not search.trained and not settings.dry_run:
             return search.code
-        ready = [config for config in configs if config not in broken]
+        # A dry run goes on to what needs no search, or whose search is over.
+        unready = broken if search.trained else [config for config in tuned if pending_tries(config, store)]
+        ready = [config for config in configs if config not in unready]
         configs = [choose(config, store) if is_tuned(config) else config for config in ready]
+        if not configs:
+            return max(int(bool(broken)), search.code)
         if broken:
-            return max(1, _run(configs, store, settings, show_results).code) if configs else 1
+            return max(1, _run(configs, store, settings, show_results).code)
     return _run(configs, store, settings, show_results).code
 
 

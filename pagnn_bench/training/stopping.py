@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,15 +16,16 @@ class StoppingRule(ABC):
         patience: stop a seed after this many epochs in a row without progress.
     """
 
+    grace: ClassVar[int] = 0  # training takes more than patience + grace epochs
+
     def __init__(self, members: int, patience: int) -> None:
         self.patience = patience
         self.best_loss = np.full(members, np.inf)
         self.best_acc = np.full(members, -np.inf)
         self.waited = np.zeros(members, dtype=np.int64)
         self.epoch = 0
-        self.peak_epoch = np.zeros(
-            members, dtype=np.int64
-        )  # when the accuracy was at its highest for the first time
+        # When the accuracy was at its highest for the first time.
+        self.peak_epoch = np.zeros(members, dtype=np.int64)
 
     @abstractmethod
     def judge(self, loss: np.ndarray, acc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -44,7 +46,7 @@ class StoppingRule(ABC):
         self.best_loss = np.fmin(self.best_loss, loss)
         self.best_acc = np.fmax(self.best_acc, acc)
         self.waited = np.where(progress, 0, self.waited + 1)
-        return best, self.waited >= self.patience
+        return best, (self.waited >= self.patience) & (self.epoch > self.patience + self.grace)
 
     def select(self, keep: np.ndarray) -> None:
         """Go on with these members of the stack only."""
@@ -75,6 +77,8 @@ class Either(StoppingRule):
 class ValAcc(StoppingRule):
     """Rule of the code of FP and PCFI: only a validation accuracy above all earlier ones counts, and is kept."""
 
+    grace: ClassVar[int] = 1  # as in that code
+
     def judge(self, loss: np.ndarray, acc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         better = acc > self.best_acc
         return better, better
@@ -87,6 +91,8 @@ class Window(StoppingRule):
     does not.)
     """
 
+    grace: ClassVar[int] = 1  # as in that code
+
     def __init__(self, members: int, patience: int) -> None:
         super().__init__(members, patience)
         self.recent = np.zeros((0, members))  # the losses of the last epochs, at most ``patience``
@@ -96,7 +102,7 @@ class Window(StoppingRule):
 
     def update(self, loss: np.ndarray, acc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         best, _ = super().update(loss, acc)
-        full = len(self.recent) == self.patience
+        full = self.epoch > self.patience + self.grace
         stop = loss > self.recent.mean(axis=0) if full else np.zeros(len(loss), dtype=bool)
         self.recent = np.vstack((self.recent, loss))[-self.patience :]
         return best, stop

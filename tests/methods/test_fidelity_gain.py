@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pagnn_bench.baselines.gain import NOISE, Game, perceptron, rounded
+from pagnn_bench.baselines.gain import NOISE, Game, perceptron, rounded, with_constants
 from pagnn_bench.methods.learning import UnitRange
 from tests.methods.fidelity import TensorFlowAdam, incomplete, stored
 
@@ -114,9 +114,8 @@ def test_scale_of_the_features():
 def test_what_is_filled_in():
     """The last pass of gain(), renormalization() and rounding().
 
-    Columns of a single observed value are filled with that value there, with whatever G says here. Rounding is equal
-    at the missing entries; at the observed ones theirs rounds, too, which ours puts back (the columns that it rounds
-    are those with fewer than 20 distinct values, here all).
+    Rounding is equal at the missing entries; at the observed ones theirs rounds, too, which ours puts back (the columns
+    that it rounds are those with fewer than 20 distinct values, here all).
     """
     game, observed = play("end"), PUBLIC["observed"]
     graph = incomplete(PUBLIC, observed)
@@ -124,9 +123,9 @@ def test_what_is_filled_in():
     game.random = lambda like: x * (1 - m) / NOISE
     guess = game.generate(x * m, m).detach().numpy()
     np.testing.assert_allclose(guess, PUBLIC["final_guess"], atol=1e-5)
-    filled = rounded(UnitRange.of(graph).restored(guess), graph)
+    filled = rounded(with_constants(UnitRange.of(graph).restored(guess), graph), graph)
     there, missing = PUBLIC["imputed"], ~observed
-    np.testing.assert_array_equal(filled[:, VARIED][missing[:, VARIED]], there[:, VARIED][missing[:, VARIED]])
+    np.testing.assert_array_equal(filled[missing], there[missing])
     np.testing.assert_array_equal(there[:, ONES], 1)
     np.testing.assert_array_equal(there[:, ZEROS], 0)
     np.testing.assert_array_equal(there[observed], np.round(graph.features.toarray()[observed]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -257,12 +258,25 @@ def test_fills_with_probabilities_or_whole_numbers(pattern, rate, round_):
     assert np.isfinite(filled).all()
     assert filled[~known].min() >= 0
     assert filled[~known].max() <= 1
-    assert np.isin(filled[~known], (0, 1)).all() == round_
+    if (
+        rate < 0.9
+    ):  # of a column in which all observed entries are the same, as all are at 0.99, these are filled in
+        assert np.isin(filled[~known], (0, 1)).all() == round_
     blind = filled[~known.any(axis=1)]
     if not round_:  # rounding sets apart what lies on either side of 1/2, however near
         np.testing.assert_allclose(blind, np.repeat(blind[:1], len(blind), axis=0), atol=0.02)
     if pattern == "cells":
         assert (filled[:, 2] == 0).all()
+
+
+def test_a_column_with_one_observed_value_is_filled_with_it():
+    """As in the authors' code, where such a column has no span."""
+    features = sp.csr_array(np.array([[1, 0, 1], [1, 0, 0], [1, 0, 1], [0, 1, 0]], dtype=np.float32))
+    graph = dataclasses.replace(random_graph(nodes=4), features=features)
+    observed = Observed((4, 3), rows=np.array([True, True, True, False]))
+    filled = gain(**FAST).impute(hide(graph, observed), context())
+    assert filled[3, :2].tolist() == [1, 0]
+    assert 0 < filled[3, 2] < 1
 
 
 def test_only_columns_with_few_values_are_rounded():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tests.methods.fidelity import stored
 from tests.training.test_stopping import play
@@ -46,9 +45,6 @@ def test_val_acc_is_the_rule_of_pcfi():
     assert compared == 55
 
 
-@pytest.mark.xfail(
-    strict=True, reason="theirs stops in epoch patience + 2 at the earliest, ours in patience + 1"
-)
 def test_val_acc_where_the_first_epoch_is_the_best():
     """run() of run_node.py, where no epoch up to patience + 1 is better than the first one."""
     for k, (loss, acc, patience) in enumerate(cases(OTHERS)):
@@ -73,9 +69,6 @@ def test_window_is_the_rule_of_kipf_and_welling():
     assert compared == 59
 
 
-@pytest.mark.xfail(
-    strict=True, reason="theirs stops in epoch patience + 2 at the earliest, ours in patience + 1"
-)
 def test_window_where_the_loss_rises_at_once():
     """The loop of train.py, where the loss in epoch patience + 1 is above the mean of all before it."""
     for k, (loss, acc, patience) in enumerate(cases(OTHERS)):
