@@ -5,24 +5,22 @@ Notation as in :mod:`pagnn_bench.baselines.gcnmf_layers`: r rows, d attributes, 
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from pagnn_bench.baselines.gcnmf_dropped import DroppedRows
+from pagnn_bench.baselines.gcnmf_pairs import Pairs
 from pagnn_bench.missing import Observed
-from pagnn_bench.nn.dropout import DropoutStreams, KeepBits
-from pagnn_bench.nn.inputs import shared_product
+from pagnn_bench.nn.dropout import DropoutStreams
 
 # Dropout masks per seed and epoch for the part of the input that is the same in every row (see RowFill). Validation
 # accuracy on Cora, type 1, rate 0.5, weight decay 0.005 (2 masks x 6 seeds, noise about +-0.4): 75.9, 76.0, 75.8 % with
 # 1, 16, 64 masks and 75.8 % with one for every row, which trains two to three times slower.
 POOL = 16
-
-Pair: TypeAlias = tuple[int, Tensor | None]  # a component and the rows that it is needed for, None for all
 
 
 class Components(NamedTuple):
@@ -35,11 +33,11 @@ class Components(NamedTuple):
 
 
 class Fill(Protocol):
-    """Â(1−M)(μ_k ⊙ W₁) and (Â⊙Â)(1−M)(σ²_k ⊙ W₁ ⊙ W₁), both [S, r, K, h]; it may be 0 instead where γ is 0."""
+    """Â(1−M)(μ_k ⊙ W₁) and (Â⊙Â)(1−M)(σ²_k ⊙ W₁ ⊙ W₁): [S, r, K, h], or [P, h] of the pairs that count."""
 
     def __call__(
         self, components: Components, streams: DropoutStreams | None, rate: float
-    ) -> tuple[Tensor, Tensor]: ...
+    ) -> tuple[Tensor, Tensor, Pairs | None]: ...
 
 
 def make_fill(
@@ -75,7 +73,7 @@ class RowFill:
 
     def __call__(
         self, components: Components, streams: DropoutStreams | None, rate: float
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, None]:
         members, count, attributes = components.mu.shape
         mu, sigma2 = (p.mT.contiguous()[..., None] for p in (components.mu, components.sigma2))
         wide = components.weight[:, :, None]  # [S, d, 1, h]
@@ -87,14 +85,14 @@ class RowFill:
             first, second = torch.bmm(keep, mean), torch.bmm(keep.square(), variance)
             first, second = (pooled.index_select(1, self.dealt) for pooled in (first, second))
         shape = (count, wide.shape[3])
-        return (self.share * first).unflatten(2, shape), (self.share2 * second).unflatten(2, shape)
+        return (self.share * first).unflatten(2, shape), (self.share2 * second).unflatten(2, shape), None
 
 
 class CellFill:
     """Single entries missing: two dense products, with entry-wise dropout.
 
     The observed attributes of a row are so many that they nearly always leave one component with γ = 1 and all others
-    with a γ that underflows to 0. So of the K products of a row one is needed, rarely two (:func:`pairs_that_count`).
+    with a γ that underflows to 0. So of the K products of a row one is needed, rarely two (:class:`Pairs`).
 
     Args:
         share: B = Â(1−M), [r, d].
@@ -102,114 +100,91 @@ class CellFill:
     """
 
     def __init__(self, share: Tensor, share2: Tensor) -> None:
-        self.share, self.share2 = share, share2
-        # Filled anew for one seed after the other: to allocate the masked copies costs as much as to fill them.
-        self._copies: tuple[Tensor, Tensor] | None = None
+        self.rows = DroppedRows(share, share2)
 
     def __call__(
         self, components: Components, streams: DropoutStreams | None, rate: float
-    ) -> tuple[Tensor, Tensor]:
-        keep = None if streams is None or rate == 0 else streams.draw(self.share.numel(), rate)
-        *factors, gamma = components
-        return _CellProducts.apply(*factors, self, pairs_that_count(gamma.detach() > 0), keep)
-
-    def masked(self, keep: KeepBits | None, member: int) -> tuple[Tensor, Tensor]:
-        """D ⊙ B and D ⊙ V, [r, d], with the dropout mask D of a seed; valid until the next call."""
-        if keep is None:
-            return self.share, self.share2
-        if self._copies is None:
-            self._copies = torch.empty_like(self.share), torch.empty_like(self.share2)
-        factors = keep.factors(member).view_as(self.share)
-        torch.mul(self.share, factors, out=self._copies[0])
-        torch.mul(self.share2, factors, out=self._copies[1])
-        return self._copies
-
-
-def pairs_that_count(needed: Tensor) -> list[list[Pair]]:
-    """The components of each seed that are needed for any row, each with its rows.
-
-    The component with most rows stands with all of them (None): to multiply a few too many is cheaper than a copy.
-
-    Args:
-        needed: bool [S, r, K].
-    """
-    members, _, components = needed.shape
-    most = needed.sum(1).argmax(1)
-    others = needed.mT.clone()  # [S, K, r]
-    others[torch.arange(members, device=needed.device), most] = False
-    # All that is read from the device, once for the whole stack.
-    sizes, largest = others.sum(2).flatten().cpu().tolist(), most.cpu().tolist()
-    rows = iter(others.nonzero()[:, 2].split(sizes))
-    found: list[list[Pair]] = [[(k, None)] for k in largest]
-    for pairs in found:
-        pairs += [(k, own) for k, own in enumerate(islice(rows, components)) if len(own)]
-    return found
+    ) -> tuple[Tensor, Tensor, Pairs]:
+        pairs, rows, bits = Pairs(components.gamma.detach() > 0), self.rows, None
+        mu, sigma2 = components.mu, components.sigma2
+        if streams is not None and rate > 0:
+            keep = streams.draw(rows.entries, rate)
+            # D is 0 or c = 1/(1−p): c goes to the narrow side of the products, and what is left of D is bits.
+            scales = mu.new_tensor(keep.scales)[:, None, None]
+            mu, sigma2, bits = mu * scales, sigma2 * scales.square(), rows.aligned(keep)
+        # W is turned, [S, h, d], so that μ and σ² meet it along the attributes.
+        factors = (rows.padded(values) for values in (components.weight.mT, mu, sigma2))
+        return *_CellProducts.apply(*factors, rows, pairs, bits), pairs
 
 
 class _CellProducts(torch.autograd.Function):
-    """(D ⊙ B)(μ_k ⊙ W) and (D ⊙ D ⊙ V)(σ²_k ⊙ W ⊙ W), with a mask D per seed and for the pairs that count.
-
-    One masked copy at a time, made anew going backward. D is 0 or c = 1/(1−p), so D ⊙ D ⊙ V = c (D ⊙ V), and c is taken
-    to the narrow side of the product. No tensor of S x d x K x h is made, which would take longer than the products.
-    """
+    """(D ⊙ B)(μ_k ⊙ W) and (D ⊙ V)(σ²_k ⊙ W ⊙ W) of the pairs that count, with a mask D of zeros and ones per seed."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        weight: Tensor,
+        turned: Tensor,
         mu: Tensor,
         sigma2: Tensor,
-        fill: CellFill,
-        pairs: list[list[Pair]],
-        keep: KeepBits | None,
+        rows: DroppedRows,
+        pairs: Pairs,
+        bits: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        ctx.save_for_backward(weight, mu, sigma2)
-        ctx.fill, ctx.pairs, ctx.keep = fill, pairs, keep
-        members, components, _ = mu.shape
-        first, second = (
-            mu.new_zeros(members, len(fill.share), components, weight.shape[2]) for _ in range(2)
-        )
-        if keep is None:
-            # All seeds share the matrices: the products with all rows are one product for the whole stack.
-            stack, most = torch.arange(members), torch.tensor([own[0][0] for own in pairs])
-            first[stack, :, most] = shared_product(fill.share, mu[stack, most, :, None] * weight)
-            second[stack, :, most] = shared_product(
-                fill.share2, sigma2[stack, most, :, None] * weight.square()
+        ctx.save_for_backward(turned, mu, sigma2)
+        ctx.rows, ctx.pairs, ctx.bits = rows, pairs, bits
+        if bits is None:
+            return (
+                _shared(rows.matrices[:, 0], mu, turned, pairs),
+                _shared(rows.matrices[:, 1], sigma2, turned.square(), pairs),
             )
-            pairs = [own[1:] for own in pairs]
-        for s in range(members):
-            matrices, own = fill.masked(keep, s), weight[s]
-            for k, rows in pairs[s]:
-                share, share2 = _taken(matrices, rows)
-                place = (s, slice(None) if rows is None else rows, k)
-                first[place] = share @ (mu[s, k, :, None] * own)
-                second[place] = share2 @ (sigma2[s, k, :, None] * own.square())
-        if keep is not None:
-            second.mul_(second.new_tensor(keep.scales)[:, None, None, None])
+        first, second = (mu.new_empty(len(pairs), turned.shape[1]) for _ in range(2))
+        for s, own in enumerate(turned):
+            squared, components = own.square(), pairs.components[s]
+            for k, group in zip(components, pairs.groups[s]):
+                mean, variance = (mu[s, k] * own).T, (sigma2[s, k] * squared).T
+                for part, (b, v) in rows.dropped(bits[s], pairs.rows, group):
+                    torch.mm(b, mean, out=first[part])
+                    torch.mm(v, variance, out=second[part])
         return first, second
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        weight, mu, sigma2 = ctx.saved_tensors
-        to_weight, to_mu, to_sigma2 = (torch.zeros_like(p) for p in (weight, mu, sigma2))
-        for s, own in enumerate(weight):
-            matrices = ctx.fill.masked(ctx.keep, s)
-            scale = 1.0 if ctx.keep is None else ctx.keep.scales[s]
-            for k, rows in ctx.pairs[s]:
-                share, share2 = _taken(matrices, rows)
-                place = (s, slice(None) if rows is None else rows, k)
-                mean = share.T @ grads[0][place]  # the gradient of μ_k ⊙ W, [d, h]
-                variance = (share2.T @ grads[1][place]).mul_(scale).mul_(own)  # that of σ²_k ⊙ W ⊙ W, times W
-                to_mu[s, k] = (mean * own).sum(1)
-                to_sigma2[s, k] = (variance * own).sum(1)
-                to_weight[s].addcmul_(mean, mu[s, k, :, None]).addcmul_(
-                    variance, sigma2[s, k, :, None], value=2
-                )
-        return to_weight, to_mu, to_sigma2, None, None, None
+        turned, mu, sigma2 = ctx.saved_tensors
+        to_turned, to_mu, to_sigma2 = (torch.zeros_like(p) for p in (turned, mu, sigma2))
+        mean, variance = turned.new_empty(2, *turned.shape[1:])  # gradients of μ_k ⊙ W and σ²_k ⊙ W ⊙ W
+        for s, own in enumerate(turned):
+            bits = None if ctx.bits is None else ctx.bits[s]
+            for k, group in zip(ctx.pairs.components[s], ctx.pairs.groups[s]):
+                for part, (b, v) in ctx.rows.dropped(bits, ctx.pairs.rows, group):
+                    more = float(part.start > group.start)
+                    torch.addmm(mean, grads[0][part].T, b, beta=more, out=mean)
+                    torch.addmm(variance, grads[1][part].T, v, beta=more, out=variance)
+                to_turned[s].addcmul_(mean, mu[s, k])
+                torch.sum(mean.mul_(own), 0, out=to_mu[s, k])
+                to_turned[s].addcmul_(variance.mul_(own), sigma2[s, k], value=2)
+                torch.sum(variance.mul_(own), 0, out=to_sigma2[s, k])
+        return to_turned, to_mu, to_sigma2, None, None, None
 
 
-def _taken(matrices: tuple[Tensor, Tensor], rows: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Both matrices [r, d], or some of their rows."""
-    if rows is None:
-        return matrices
-    return matrices[0].index_select(0, rows), matrices[1].index_select(0, rows)
+def _shared(matrix: Tensor, factor: Tensor, turned: Tensor, pairs: Pairs) -> Tensor:
+    """One matrix [r, d], the same for all seeds, times ``factor`` [S, K, d] ⊙ ``turned`` [S, h, d]: [P, h].
+
+    A component is multiplied with the rows for which many seeds need it, for all seeds at once; what is left over is
+    multiplied seed by seed.
+    """
+    plan, (members, width, _) = pairs.shared_plan, turned.shape
+    found = turned.new_empty(plan.size, width)
+    side, start = torch.empty_like(turned), 0
+    for k, rows in plan.wide:
+        stop = start + len(rows) * members
+        torch.mul(factor[:, k, None], turned, out=side)
+        own = matrix if len(rows) == len(matrix) else matrix.index_select(0, rows)
+        torch.mm(own, side.flatten(0, 1).T, out=found[start:stop].view(len(rows), -1))
+        start = stop
+    for s, rows, groups in plan.single:
+        taken, first = matrix.index_select(0, rows), 0
+        for k, count in groups:
+            own = taken[first : first + count]
+            torch.mm(own, (factor[s, k] * turned[s]).T, out=found[start : start + count])
+            first, start = first + count, start + count
+    return found.index_select(0, plan.places)

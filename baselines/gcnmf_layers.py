@@ -18,9 +18,13 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from pagnn_bench.baselines.gcnmf_fill import Components, Fill
+from pagnn_bench.baselines.gcnmf_pairs import Pairs
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.inputs import make_input, shared_product
 from pagnn_bench.nn.sparse import SparseOperator
+
+# exp(-104) is 0 in single precision, denormal numbers included.
+UNDERFLOW = 105.0
 
 
 class Mixture(NamedTuple):
@@ -31,19 +35,31 @@ class Mixture(NamedTuple):
     log_sigma2: Tensor
 
 
-class FirstLayer(Protocol):
-    """What stands before the expected ReLU: mean u and variance s [S, r, K, h] without bias, γ [S, r, K]."""
+class Moments(NamedTuple):
+    """What stands before the expected ReLU: mean u and variance s, without bias, and the responsibilities γ.
 
+    u and s [S, r, K, h], γ [S, r, K]; or of the P ``pairs`` with γ > 0 only, [P, h] and [P].
+    """
+
+    u: Tensor
+    s: Tensor
+    gamma: Tensor
+    pairs: Pairs | None = None
+
+
+class FirstLayer(Protocol):
     def __call__(
         self, weight: Tensor, mixture: Mixture, streams: DropoutStreams | None, rate: float
-    ) -> tuple[Tensor, Tensor, Tensor]: ...
+    ) -> Moments: ...
 
 
 class Responsibilities:
     """γ_ik = softmax_k(log π_k − ½ Σ_{f observed in i} ((x_if − μ_kf)²/σ²_kf + log σ²_kf)), [S, r, K].
 
     The squares are multiplied out, so that X° ⊙ X°, X° and M meet vectors per component instead of being expanded by
-    K. Double precision, because at the smallest variances (1e-6) terms of 1e6 cancel.
+    K. Double precision, because at the smallest variances (1e-6) terms of 1e6 cancel. But most nodes are so far from
+    all components but one that nothing depends on the last digits: what is left of M in single precision, with a bound
+    of its error, finds the nodes whose γ is 1 and 0, and only the others need the product in double precision.
 
     Args:
         features: X° of the rows, CSR [r, d].
@@ -57,7 +73,7 @@ class Responsibilities:
     ) -> None:
         features = features.astype(np.float64)
         self.features = _DoubleOperator(sp.hstack([features.multiply(features), features], "csr"), device)
-        self.observed = torch.from_numpy(observed.astype(np.float64)).to(device)
+        self.observed = torch.from_numpy(observed.astype(np.float32)).to(device)
         self.log_det = log_det
 
     def __call__(self, mixture: Mixture) -> Tensor:
@@ -65,13 +81,35 @@ class Responsibilities:
         precision = torch.exp(-log_sigma2)
         scaled = mu * precision
         constant = mu * scaled + log_sigma2 if self.log_det else mu * scaled
+        logits = mixture.log_pi.double()[:, None] - 0.5 * self.features(
+            torch.cat((precision, -2 * scaled), dim=1)
+        )
         if self.observed.shape[1] == 1:
-            constant = constant.sum(1, keepdim=True)
+            logits = logits - 0.5 * self.observed.double() * constant.sum(1, keepdim=True)
+            return torch.softmax(logits, dim=2).to(mixture.mu.dtype)
+        certain, doubtful = self._certain(logits.detach(), constant.detach())
         # Folded over the seeds, because a broadcast product in double precision takes three times as long.
-        known = shared_product(self.observed, constant)
-        distance = self.features(torch.cat((precision, -2 * scaled), dim=1)) + known
-        logits = mixture.log_pi.double()[:, None] - 0.5 * distance
-        return torch.softmax(logits, dim=2).to(mixture.mu.dtype)
+        known = shared_product(self.observed.index_select(0, doubtful).double(), constant)
+        gamma = torch.softmax(logits.index_select(1, doubtful) - 0.5 * known, dim=2).to(mixture.mu.dtype)
+        return gamma if len(doubtful) == certain.shape[1] else certain.index_copy(1, doubtful, gamma)
+
+    def _certain(self, logits: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]:
+        """γ of 0 and 1, [S, r, K], and the rows of which single precision cannot tell that this is what they are.
+
+        Args:
+            logits: without what M contributes, [S, r, K].
+            constant: what M is multiplied with, [S, d, K].
+        """
+        # What all components have in common the softmax cancels.
+        single = (constant - constant.mean(2, keepdim=True)).float()
+        # The bound of a sum of d rounded terms. A logit has half of it, a difference of two logits all of it.
+        rounding = (single.shape[1] + 2) * 0.5 * torch.finfo(torch.float32).eps
+        error = rounding * single.abs().sum(1).amax(1)  # [S]
+        rough = logits - 0.5 * shared_product(self.observed, single)
+        first = rough.amax(2, keepdim=True)
+        near = rough >= first - (UNDERFLOW + error.double()[:, None, None])
+        doubtful = (near.sum(2) != 1).any(0).nonzero()[:, 0]
+        return near.to(single.dtype), doubtful
 
 
 class _DoubleOperator(SparseOperator):
@@ -113,11 +151,13 @@ class AggregatedLayer:
 
     def __call__(
         self, weight: Tensor, mixture: Mixture, streams: DropoutStreams | None, rate: float
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> Moments:
         observed, gamma = self.observed(weight, streams, rate), self.responsibilities(mixture)
         components = Components(weight, mixture.mu, mixture.log_sigma2.exp(), gamma)
-        first, second = self.fill(components, streams, rate)
-        return observed[:, :, None] + first, second, gamma
+        first, second, pairs = self.fill(components, streams, rate)
+        if pairs is None:
+            return Moments(observed[:, :, None] + first, second, gamma)
+        return Moments(pairs.spread(observed) + first, second, gamma.flatten()[pairs.flat], pairs)
 
 
 class ReferenceLayer:
@@ -150,7 +190,7 @@ class ReferenceLayer:
 
     def __call__(
         self, weight: Tensor, mixture: Mixture, streams: DropoutStreams | None, rate: float
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> Moments:
         members, components, _ = mixture.mu.shape
         sigma2 = mixture.log_sigma2.exp()
         found: list[tuple[Tensor, ...]] = []
@@ -165,7 +205,7 @@ class ReferenceLayer:
         )
         gamma = torch.softmax(mixture.log_pi[:, None] - 0.5 * distance, dim=2)
         u, s2 = self.operator(mean.flatten(2)), self.squared(variance.flatten(2))
-        return u.unflatten(2, mean.shape[2:]), s2.unflatten(2, mean.shape[2:]), gamma
+        return Moments(u.unflatten(2, mean.shape[2:]), s2.unflatten(2, mean.shape[2:]), gamma)
 
     def _component(
         self, draw: Callable[[], Tensor] | None, weight: Tensor, mu: Tensor, sigma2: Tensor

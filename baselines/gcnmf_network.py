@@ -98,7 +98,11 @@ class GCNmfNetwork(StackedNetwork):
         source = self.parts[part]
         layer = source.evaluate if streams is None else source.train
         mixture = Mixture(self.log_pi, self.mu, self.log_sigma2)
-        u, s, gamma = layer(self.weight1, mixture, streams, self.rate)
+        u, s, gamma, pairs = layer(self.weight1, mixture, streams, self.rate)
         bias1, bias2 = (scale * bias for scale, bias in zip(source.scales, (self.bias1, self.bias2)))
-        hidden = (gamma[..., None] * expected_relu(u + bias1[:, :, None], s)).sum(2)
+        if pairs is None:
+            hidden = (gamma[..., None] * expected_relu(u + bias1[:, :, None], s)).sum(2)
+        else:
+            bias = pairs.spread(bias1.expand(*pairs.needed.shape[:2], -1))
+            hidden = pairs.collect(gamma[:, None] * expected_relu(u + bias, s))
         return source.operator(torch.bmm(dropout(hidden, streams, self.rate), self.weight2)) + bias2

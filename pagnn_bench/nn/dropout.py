@@ -96,6 +96,12 @@ class DropoutStreams:
         return packed
 
 
+def filled(words: Tensor, out: Tensor | None = None) -> Tensor:
+    """Each bit of int32 [..., words] as an int32 whose bits are all like it, [..., words, 32]."""
+    # A bit moved to the sign and back fills its word.
+    return torch.bitwise_left_shift(words[..., None], _shifts(words.device), out=out).bitwise_right_shift_(31)
+
+
 class KeepBits:
     """Packed keep-bits of S seeds for ``count`` entries each; expanded to factors 0 or 1/(1 - rate) on demand.
 
@@ -112,10 +118,9 @@ class KeepBits:
         packed, scales = (
             (self.packed, self.scales) if member is None else (self.packed[member], (self.scales[member],))
         )
-        # A bit moved to the sign and back fills its word: AND with the scale's own bits leaves the scale or 0.
-        filled = (packed.view(torch.int32)[..., None] << _shifts(packed.device)).bitwise_right_shift_(31)
-        filled = filled.bitwise_and_(_float_bits(scales, packed.device))
-        return filled.view(torch.float32).flatten(-2)[..., : self.count]
+        # AND with the scale's own bits leaves the scale or 0.
+        factors = filled(packed.view(torch.int32)).bitwise_and_(_float_bits(scales, packed.device))
+        return factors.view(torch.float32).flatten(-2)[..., : self.count]
 
 
 def dropout(values: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:

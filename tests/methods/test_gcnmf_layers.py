@@ -43,3 +43,23 @@ def test_responsibilities(pattern, floor):
     expected /= expected.sum(1, keepdims=True)
     np.testing.assert_allclose(gamma, expected, atol=1e-5)
     np.testing.assert_allclose(gamma[2], [0.5, 0.3, 0.2], rtol=1e-6)
+
+
+def test_only_what_single_precision_cannot_decide_is_computed_in_double():
+    """Rows far from all components but one, rows between two, and the bound of the error that tells them apart."""
+    rng = np.random.default_rng(0)
+    mu = rng.normal(size=(3, 200)).astype(np.float32)
+    x = np.concatenate((mu, (mu[:1] + mu[1:2]) / 2)).astype(np.float32)
+    known = rng.random(x.shape) < 0.8
+    layer = Responsibilities(sp.csr_array(x * known), known, log_det=True, device=CPU)
+    mixture = Mixture(torch.zeros(1, 3), torch.from_numpy(mu)[None], torch.full((1, 3, 200), -3.0))
+    distance = ((x[:, None] - mu) ** 2 * np.exp(3.0) * known[:, None]).sum(2)
+    logits = torch.from_numpy(-0.5 * distance)
+    constant = (mixture.mu.double() ** 2 * np.exp(3.0) - 3.0).mT
+    clean = layer.features(
+        torch.cat((torch.full_like(constant, np.exp(3.0)), -2 * np.exp(3.0) * mixture.mu.double().mT), 1)
+    )
+    certain, doubtful = layer._certain(-0.5 * clean, constant)
+    assert doubtful.tolist() == [3]
+    assert torch.equal(certain[0, :3], torch.eye(3))
+    np.testing.assert_allclose(layer(mixture)[0], torch.softmax(logits, 1), atol=1e-5)
