@@ -24,6 +24,7 @@ from pagnn_bench.records.store import Store, Trial
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 TOLERANCE = 1.0  # points of the mean
+PROTOCOLS = ("paper", "shared")
 
 
 def main() -> int:
@@ -35,7 +36,7 @@ def main() -> int:
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
     store, chance = Store(RESULTS), random.Random(options.pick)
-    cells = [cell for cell in store.cells() if cell.protocol["name"] == "paper"]
+    cells = [cell for cell in store.cells() if cell.protocol["name"] in PROTOCOLS]
     cells = [cell for cell in cells if all(word in cell.id for word in options.words)]
     chosen = []
     for cell in chance.sample(cells, len(cells)):

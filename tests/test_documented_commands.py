@@ -88,5 +88,7 @@ def test_make_fill_covers_both_tables_and_the_controls(tmp_path, monkeypatch, ca
             assert main([*words, "dry_run=true"]) == 0
     plan = capsys.readouterr().out
     # Four datasets, five rates, 100 trials; SAT is defined for whole nodes only.
-    assert "240 cells, 24000 trials: 0 done already" in plan
+    # GCNmf as published is a search of 48 settings with 2 seeds first, in each of its 20 cells.
+    assert plan.count("Search on validation data: 960 cells, 1920 trials: 0 done already") == 2
     assert "220 cells, 22000 trials: 0 done already" in plan
+    assert "200 cells, 20000 trials: 0 done already" in plan

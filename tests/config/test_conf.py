@@ -85,3 +85,50 @@ def test_every_yaml_file_is_a_choice_or_part_of_one():
     parts = [file.name.removesuffix(".yaml") for file in root.joinpath("method", "base").iterdir()]
     text = "".join(file.read_text("utf-8") for file in root.joinpath("method").iterdir() if file.is_file())
     assert all(f"base/{part}@" in text for part in parts)
+
+
+OWN = {"pagnn_m", "pagnn_n", "pagcn"}  # PaGNN's authors': the setting of the paper, which protocol=shared has
+READ = {  # what protocol=paper reads of a block `published`, by the group that has the key
+    "method": {"hidden", "dropout", "input_dropout", "layers"},
+    "protocol": {
+        *(
+            "lr",
+            "weight_decay",
+            "decay",
+            "patience",
+            "max_epochs",
+            "stopping",
+            "init_gain",
+            "feature_norm",
+            "tuning",
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(choices("method")) - OWN))
+def test_every_rival_is_trained_as_published(name):
+    """No key of the block is without effect, and each is what the configuration resolves to."""
+    config = composed(f"method={name}")
+    published = config["method"]["published"]
+    assert published
+    assert published.keys() <= READ["method"] | READ["protocol"]
+    for group, keys in READ.items():
+        for key in keys & published.keys():
+            assert config[group][key] == published[key], key
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_pagnn_is_trained_alike_under_paper_and_shared(name):
+    paper, shared = (
+        Cell.from_config(composed(f"method={name}", f"protocol={p}")) for p in ("paper", "shared")
+    )
+    assert {**paper.identity, "protocol": None} == {**shared.identity, "protocol": None}
+    assert {**paper.identity["protocol"], "name": ""} == {**shared.identity["protocol"], "name": ""}
+
+
+def test_what_was_published_of_a_method_is_no_part_of_its_identity():
+    cell = Cell.from_config(composed("method=fp"))
+    assert "published" in cell.method
+    assert "published" not in cell.identity["method"]
+    assert "published" not in cell.identity["protocol"]

@@ -222,3 +222,13 @@ def test_a_search_may_belong_to_a_method_as_published():
     assert all(0.4 <= one["method"]["dropout"] <= 0.8 for one in tried)
     [other] = compose_combinations(["method=pagnn_n"])
     assert not is_tuned(other)
+
+
+def test_a_dry_run_shows_the_search_and_all_that_needs_none(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert (
+        main(["run", "-m", "method=gcnmf,zero", "data=synthetic", "masks=1", "seeds=2", "dry_run=true"]) == 0
+    )
+    out = capsys.readouterr().out
+    assert "Search on validation data: 48 cells, 96 trials: 0 done already" in out
+    assert "1 cell, 2 trials: 0 done already, 2 to train" in out
