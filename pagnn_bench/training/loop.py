@@ -21,6 +21,9 @@ from pagnn_bench.nn.network import PARTS, StackedNetwork
 from pagnn_bench.training.optimiser import DECAYS, StackedAdam
 from pagnn_bench.training.stopping import RULES, StoppingRule, stopping_rule
 
+# Of dense inputs and their products; weights, optimiser and losses are float32 always.
+PRECISIONS = ("float32", "bfloat16")
+
 # The test nodes are most of a graph: seeds that stop together are tested a few at a time, to bound the memory.
 TESTED_AT_ONCE = 4
 
@@ -37,6 +40,7 @@ class Protocol:
     init_gain: float
     feature_norm: str
     decay: str = "all"
+    precision: str = "float32"
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Protocol:
@@ -53,6 +57,8 @@ class Protocol:
         for key in ("patience", "max_epochs"):
             if type(values[key]) is not int or values[key] < 1:
                 raise RequestError(f"protocol.{key}={values[key]}: give a whole number of at least 1.")
+        if values["precision"] not in PRECISIONS:
+            raise RequestError(f"precision={values['precision']}: choose one of {', '.join(PRECISIONS)}.")
         for key, choices in {"stopping": RULES, "feature_norm": FEATURE_NORMS, "decay": DECAYS}.items():
             if values[key] not in list(choices):  # a list cannot be looked up in a dict
                 raise RequestError(f"protocol.{key}={values[key]}: choose one of {', '.join(choices)}.")

@@ -51,6 +51,7 @@ WRONG = {
     "threads=0": "threads=0: give a whole number from 1 to 1024, or null.",
     "force=maybe": "force=maybe: choose true or false.",
     "results_dir=null": "results_dir=None: give the name of a folder.",
+    "precision=half": "precision=half: choose one of float32, bfloat16.",
     "device=tpu": f"device=tpu: {DEVICES}",
     "device=1": f"device=1: {DEVICES}",
     "method.dropout=1": "method.dropout=1.0: give a share from 0 up to, but not including, 1.",
@@ -179,6 +180,8 @@ def test_wrong_combinations(capsys, folder):
     assert sentence == "rate=0.95: missing=biased takes rates from 0.1 (low) to 0.9 (high)."
     sentence = refusal(capsys, folder, ["run", "-m", "--cfg", "job"])
     assert sentence == "run -m --cfg: one of these at a time."
+    sentence = refusal(capsys, folder, [*RUN, "method=gcnmf", "precision=bfloat16"])
+    assert sentence == "method=gcnmf has no form in precision=bfloat16."
     sentence = refusal(capsys, folder, [*RUN, "-m", "threads=1,2"])
     assert sentence == "threads=1,2: one value for all combinations of a command."
     sentence = refusal(capsys, folder, [*RUN, "-m", "backend=local,ray"])
