@@ -55,6 +55,7 @@ class GCNmf(Method):
     """
 
     stackable_dropout: ClassVar[bool] = True
+    has_bfloat16: ClassVar[bool] = False
 
     def __init__(
         self, hidden: int, dropout: float, components: int, per_seed: bool, reference_quirks: bool

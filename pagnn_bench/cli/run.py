@@ -19,6 +19,7 @@ from yaml import YAMLError
 from pagnn_bench.cli.closing import show_results
 from pagnn_bench.config.catalogue import check_folder
 from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.identity import fold_precision
 from pagnn_bench.config.sweep import compose_combinations
 from pagnn_bench.engine.runner import run
 
@@ -36,7 +37,7 @@ def run_command(arguments: list[str]) -> int:
         if flags.help or flags.hydra_help or flags.cfg or flags.info or flags.shell_completion:
             return _show(arguments)
         configs = compose_combinations(flags.overrides, flags.multirun, flags.config_dir, flags.config_name)
-        return run(configs, show_results)
+        return run([fold_precision(config) for config in configs], show_results)
     except (HydraException, OmegaConfBaseException) as error:
         raise RequestError(_one_sentence(error)) from error
     except PermissionError as error:

@@ -26,7 +26,7 @@ NOT_IDENTITY = frozenset({"description", "label", "root", "path", "recommended",
 # has this value is the cell that it was without the key.
 LATER_KEYS: dict[str, dict[str, Any]] = {
     "method": {"layers": 2, "keep": "best"},
-    "protocol": {"decay": "all", "tuning": None},
+    "protocol": {"decay": "all", "tuning": None, "precision": "float32"},
 }
 
 TRIES = "tuning"  # the protocol's name in the records of what was tried in a search
@@ -82,6 +82,18 @@ def identity_part(group: str, config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def fold_precision(config: Mapping[str, Any]) -> dict[str, Any]:
+    """``precision``, a key of its own in a command, is part of how a network is trained: protocol.precision.
+
+    It is there only where it is not the usual one, so that all other cells are what they were without it.
+    """
+    folded = {key: value for key, value in config.items() if key != "precision"}
+    precision = config.get("precision", "float32")
+    if precision != "float32" and isinstance(config.get("protocol"), Mapping):
+        folded["protocol"] = {**config["protocol"], "precision": precision}
+    return folded
+
+
 @dataclass(frozen=True)
 class Cell:
     """One entry of a table, as plain data (what the configuration resolves to).
@@ -100,7 +112,7 @@ class Cell:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Cell:
         """Build a cell from the resolved top-level configuration (a plain mapping)."""
-        groups = {}
+        config, groups = fold_precision(config), {}
         for group in ("method", "data", "missing", "protocol"):
             name = config[group]["name"]
             # It is part of a folder's name; a number will do.

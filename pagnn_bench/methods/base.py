@@ -64,6 +64,7 @@ class Method(ABC):
     patterns: ClassVar[tuple[str, ...]] = PATTERNS  # the missing patterns that the method is defined for
     patterns_reason: ClassVar[str] = ""  # why not for the others, for the person who asks
     oracle: ClassVar[bool] = False  # True only for controls that may look at the complete features
+    has_bfloat16: ClassVar[bool] = True  # whether its networks can be trained with precision=bfloat16
     # True: the key `dropout` is nothing but the rate of the streams that networks draw from, so that settings which
     # differ in it can train as one stack.
     stackable_dropout: ClassVar[bool] = False

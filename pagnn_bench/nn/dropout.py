@@ -29,9 +29,10 @@ def keep_digits(keep: float) -> tuple[list[int], float]:
 
 
 @lru_cache(maxsize=16)
-def _shifts(device: torch.device) -> Tensor:
-    """By how much each bit of a 32-bit word is moved to become its sign."""
-    return (31 - torch.arange(32, dtype=torch.int32)).to(device)
+def _shifts(kind: torch.dtype, device: torch.device) -> Tensor:
+    """By how much each bit of an integer of this kind is moved to become its sign."""
+    size = torch.iinfo(kind).bits
+    return (size - 1 - torch.arange(size, dtype=kind)).to(device)
 
 
 @lru_cache(maxsize=16)
@@ -97,9 +98,10 @@ class DropoutStreams:
 
 
 def filled(words: Tensor, out: Tensor | None = None) -> Tensor:
-    """Each bit of int32 [..., words] as an int32 whose bits are all like it, [..., words, 32]."""
+    """Each bit of int32 or int16 [..., words] as an integer whose bits are all like it, [..., words, 32 or 16]."""
     # A bit moved to the sign and back fills its word.
-    return torch.bitwise_left_shift(words[..., None], _shifts(words.device), out=out).bitwise_right_shift_(31)
+    shifts = _shifts(words.dtype, words.device)
+    return torch.bitwise_left_shift(words[..., None], shifts, out=out).bitwise_right_shift_(len(shifts) - 1)
 
 
 class KeepBits:
@@ -121,6 +123,10 @@ class KeepBits:
         # AND with the scale's own bits leaves the scale or 0.
         factors = filled(packed.view(torch.int32)).bitwise_and_(_float_bits(scales, packed.device))
         return factors.view(torch.float32).flatten(-2)[..., : self.count]
+
+    def masks(self, member: int, kind: torch.dtype) -> Tensor:
+        """[count] of one member, int32 or int16: all bits set where an entry is kept, none where it is dropped."""
+        return filled(self.packed[member].view(kind)).flatten()[: self.count]
 
 
 def dropout(values: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:

@@ -110,19 +110,22 @@ class _DenseProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weight: Tensor, keep: KeepBits, source: DenseInput) -> Tensor:
         ctx.keep, ctx.source = keep, source
-        blocks = source.blocks(len(weight))
-        return torch.cat([torch.bmm(source.dropped(keep, block), weight[block]) for block in blocks])
+        weight, blocks = source.narrow(weight, keep), source.blocks(len(weight))
+        return torch.cat([torch.bmm(source.dropped(keep, block), weight[block]) for block in blocks]).float()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        keep, source, grad = ctx.keep, ctx.source, grads[0]
-        blocks = source.blocks(len(grad))
+        keep, source = ctx.keep, ctx.source
+        grad, blocks = source.narrow(grads[0], keep), source.blocks(len(grads[0]))
         parts = [torch.bmm(source.dropped(keep, block).mT, grad[block]) for block in blocks]
-        return torch.cat(parts), None, None
+        return torch.cat(parts).float(), None, None
 
 
 class DenseInput:
     """G as a dense matrix [r, d].
+
+    In bfloat16 (:meth:`to_bfloat16`) G, its copies and what they are multiplied with have 8 significant bits; sums are
+    float32 inside of a product, whose result is rounded to bfloat16 once; weights and gradients are float32 again.
 
     Copies of G with the dropout of each seed fill a buffer that stays: to allocate it anew in every epoch costs as much
     as the products. A stack whose copies fit finds them there again in the backward pass, a quarter of the time saved.
@@ -136,8 +139,21 @@ class DenseInput:
 
     def __call__(self, weight: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:
         if streams is None or rate == 0:
-            return shared_product(self.matrix, weight)
+            return shared_product(self.matrix, weight.to(self.matrix.dtype)).float()
         return _DenseProduct.apply(weight, streams.draw(self.matrix.numel(), rate), self)
+
+    def to_bfloat16(self) -> None:
+        self.matrix, self._buffer, self._holds = (
+            self.matrix.bfloat16(),
+            self._buffer.new_empty(0).bfloat16(),
+            None,
+        )
+
+    def narrow(self, values: Tensor, keep: KeepBits) -> Tensor:
+        """The other side of a product, [S, ..., h]: as it is, or in bfloat16 with the scales that the copies lack."""
+        if self.matrix.dtype == torch.float32:
+            return values
+        return (values * values.new_tensor(keep.scales)[:, None, None]).bfloat16()
 
     def blocks(self, members: int) -> list[slice]:
         """The members of a stack in as many parts as the buffer needs."""
@@ -152,9 +168,16 @@ class DenseInput:
         copies = self._buffer[: count * size].view(count, *self.matrix.shape)
         if self._holds is None or self._holds[0] is not keep or self._holds[1] != block.start:
             for copy, member in zip(copies, range(block.start, block.stop)):
-                torch.mul(self.matrix, keep.factors(member).view_as(self.matrix), out=copy)
+                self._drop(keep, member, copy)
             self._holds = (keep, block.start)
         return copies
+
+    def _drop(self, keep: KeepBits, member: int, copy: Tensor) -> None:
+        if self.matrix.dtype == torch.float32:
+            torch.mul(self.matrix, keep.factors(member).view_as(self.matrix), out=copy)
+            return
+        bits = keep.masks(member, torch.int16).view_as(self.matrix)
+        torch.bitwise_and(self.matrix.view(torch.int16), bits, out=copy.view(torch.int16))
 
 
 class DropoutFirstInput:

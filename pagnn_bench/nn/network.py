@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from pagnn_bench.nn.dropout import DropoutStreams, dropout
-from pagnn_bench.nn.inputs import Input
+from pagnn_bench.nn.inputs import DenseInput, Input
 from pagnn_bench.nn.sparse import SparseOperator
 
 PARTS = ("train", "val", "test")
@@ -30,6 +30,10 @@ class StackedNetwork(nn.Module, ABC):
     @abstractmethod
     def forward(self, part: str, streams: DropoutStreams | None) -> Tensor:
         """Logits [S, m, C] of the m nodes of a part (train, val or test); no streams means evaluation."""
+
+    def to_bfloat16(self) -> None:
+        """Keep and multiply dense inputs in bfloat16 from now on; parameters stay float32."""
+        raise NotImplementedError(f"{type(self).__name__} has no form in bfloat16")
 
     def replace(self, values: Mapping[str, Tensor]) -> None:
         """Put new parameters, of any number of members, in the place of the present ones.
@@ -130,6 +134,11 @@ class LayeredNetwork(StackedNetwork):
             values = dropout(torch.relu(values), streams, self.rates[1])
             values = self._biased(operator(torch.bmm(values, self._weight(layer))), layer)
         return values
+
+    def to_bfloat16(self) -> None:
+        for part in self.parts.values():
+            if isinstance(part.input, DenseInput):  # torch has no sparse product in bfloat16
+                part.input.to_bfloat16()
 
     def _weight(self, layer: int) -> Tensor:
         weight: Tensor = getattr(self, f"weight{layer}")

@@ -21,6 +21,9 @@ from pagnn_bench.nn.network import PARTS, StackedNetwork
 from pagnn_bench.training.optimiser import DECAYS, StackedAdam
 from pagnn_bench.training.stopping import RULES, StoppingRule, stopping_rule
 
+# Of dense inputs and their products; weights, optimiser and losses are float32 always.
+PRECISIONS = ("float32", "bfloat16")
+
 # The test nodes are most of a graph: seeds that stop together are tested a few at a time, to bound the memory.
 TESTED_AT_ONCE = 4
 
@@ -34,6 +37,7 @@ PROTOCOL: Schema = {
     "stopping": one_of(RULES),
     "feature_norm": one_of(FEATURE_NORMS),
     "decay": one_of(DECAYS),
+    "precision": one_of(PRECISIONS),
 }
 
 
@@ -49,6 +53,7 @@ class Protocol:
     init_gain: float
     feature_norm: str
     decay: str = "all"
+    precision: str = "float32"
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Protocol:

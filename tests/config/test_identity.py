@@ -146,3 +146,14 @@ def test_a_name_may_be_a_number():
 def test_a_name_must_be_fit_for_a_folder(name):
     with pytest.raises(RequestError, match=r"data\.name="):
         changed("data.name", name)
+
+
+def test_precision_counts_only_where_it_is_not_float32():
+    """As a key of its own it becomes one of the protocol."""
+    assert changed("precision", "float32").hash == changed("protocol.precision", "float32").hash == BASE.hash
+    assert changed("precision", "float32").description() == BASE.description()
+    narrow = changed("precision", "bfloat16")
+    assert narrow.protocol["precision"] == "bfloat16"
+    assert narrow.hash == changed("protocol.precision", "bfloat16").hash != BASE.hash
+    assert Cell(**narrow.description()).hash == narrow.hash
+    assert narrow.trial_seed("weights", 0, 0) == BASE.trial_seed("weights", 0, 0)

@@ -14,6 +14,7 @@ from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.pagnn import PaGNN
 from pagnn_bench.missing import hide
 from pagnn_bench.nn.dropout import DropoutStreams
+from pagnn_bench.nn.inputs import DenseInput
 from pagnn_bench.nn.network import neighbourhood
 from pagnn_bench.nn.propagate import mean_operator, symmetric_operator
 from pagnn_bench.training.loop import Protocol, train
@@ -255,3 +256,19 @@ def test_decay_of_the_first_layer_leaves_the_others_alone(incomplete):
     for name, p in after.items():
         kept = p[1:] if name == "weight1" else p
         assert torch.equal(kept, before[name][1:] if name == "weight1" else before[name])
+
+
+def test_bfloat16_trains_like_float32(incomplete):
+    """The same losses to a percent, epoch by epoch, and weights that stay float32."""
+    protocol = dataclasses.replace(PROTOCOL, max_epochs=20, patience=20)
+    found = []
+    for narrow in (False, True):
+        network = pagnn().prepare(incomplete, CONTEXT).network([1, 2], protocol.init_gain)
+        assert isinstance(network.parts["train"].input, DenseInput)
+        if narrow:
+            network.to_bfloat16()
+        records = train(network, incomplete, protocol, [5, 6], CPU, keep_curve=True).records
+        assert all(parameter.dtype == torch.float32 for parameter in network.parameters())
+        found.append([record["curve"] for record in records])
+    assert found[0] != found[1]
+    np.testing.assert_allclose(found[1], found[0], rtol=0.02)
