@@ -56,6 +56,10 @@ def describe_protocol(results: Sequence[Result]) -> list[str]:
     if not cells:
         return []
     texts = []
+    splits = {name: cell.data.get("split") for name, cell in cells.items()}
+    if _as_published(results):
+        how = "Training: every method in the setting of its own authors (docs/fidelity.md)."
+        return [how, f"Split: {_each(splits)}."]
     for key, words in {
         "lr": "learning rate {}",
         "weight_decay": "weight decay {}",
@@ -64,8 +68,13 @@ def describe_protocol(results: Sequence[Result]) -> list[str]:
         "max_epochs": "at most {} epochs",
     }.items():
         texts.append(words.format(_each({name: _setting(cell, key) for name, cell in cells.items()})))
-    splits = {name: cell.data.get("split") for name, cell in cells.items()}
     return [f"Training: {', '.join(texts)}.", f"Split: {_each(splits)}."]
+
+
+def _as_published(results: Sequence[Result]) -> bool:
+    """Whether methods are trained by settings of their own that no common search chose."""
+    protocols = [result.cell.protocol for result in results if result.cell is not None]
+    return any(protocol.get("published") and not protocol.get("tuning") for protocol in protocols)
 
 
 def _setting(cell: Cell, key: str) -> object:
