@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,9 +53,6 @@ class GCNmf(Method):
         reference_quirks: train as the public code does.
     """
 
-    stackable_dropout: ClassVar[bool] = True
-    has_bfloat16: ClassVar[bool] = False
-
     def __init__(
         self, hidden: int, dropout: float, components: int, per_seed: bool, reference_quirks: bool
     ) -> None:
@@ -64,6 +60,10 @@ class GCNmf(Method):
         self.dropout = fraction("dropout", dropout)
         self.per_seed = flag("per_seed", per_seed)
         self.reference_quirks = flag("reference_quirks", reference_quirks)
+
+    @property
+    def stackable_dropout(self) -> bool:
+        return True
 
     def prepare(self, graph: IncompleteGraph, context: Context) -> Prepared:
         context.report(f"mixture of {self.components}")

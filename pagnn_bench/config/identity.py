@@ -25,7 +25,7 @@ NOT_IDENTITY = frozenset({"description", "label", "root", "path", "recommended",
 # Keys that were added after results had been recorded, with the value that stands for what was done before: a cell that
 # has this value is the cell that it was without the key.
 LATER_KEYS: dict[str, dict[str, Any]] = {
-    "method": {"layers": 2, "keep": "best"},
+    "method": {"layers": 2, "keep": "best", "network": "gcn"},
     "protocol": {"decay": "all", "tuning": None, "precision": "float32"},
 }
 

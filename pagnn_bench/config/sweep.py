@@ -154,11 +154,20 @@ def _tree(config: DictConfig) -> Tree:
     return cast(Tree, OmegaConf.to_container(config, resolve=False))
 
 
+def _open_empty(config: DictConfig, key: str) -> None:
+    """Let a mapping that a file leaves empty (``method.args: {}``) take keys of any name."""
+    for name in (key, key.rpartition(".")[0]):
+        node = OmegaConf.select(config, name, throw_on_resolution_failure=False)
+        if isinstance(node, DictConfig) and not node:
+            OmegaConf.set_struct(node, False)
+
+
 def _resolved(tree: Tree, values: Sequence[Override] = ()) -> Tree:
     config = OmegaConf.create(tree)
     OmegaConf.set_struct(config, True)
     for override in values:
         key, value = override.key_or_group, override.value()
+        _open_empty(config, key)
         usual = OmegaConf.select(config, key, throw_on_resolution_failure=False)
         # 0 and 0.0 are one setting, so they must be one cell.
         if type(value) is int and isinstance(usual, float):

@@ -161,6 +161,9 @@ def _file(group: str, name: str) -> dict[str, Any]:
 
 
 def _difference(settings: Mapping[str, Any], default: Mapping[str, Any]) -> str:
+    # A mapping that is empty by default is not unset once it has keys: these are named.
+    filled = {key for key in default if default[key] == {} and any(k.startswith(f"{key}.") for k in settings)}
+    default = {key: value for key, value in default.items() if key not in filled}
     changed = [
         f"{key}={_show(settings[key]) if key in settings else 'unset'}"
         for key in sorted({*settings, *default})

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import os
-import sys
 from collections.abc import Mapping
 from typing import Any
 
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import NOT_IDENTITY
 from pagnn_bench.methods.base import Method
+from pagnn_bench.methods.loading import load_class
 
 __all__ = ["Method", "build_method"]
 
@@ -24,18 +21,7 @@ def build_method(config: Mapping[str, Any]) -> Method:
     if "_target_" not in config:
         raise RequestError(f"method={config['name']}: its file names no class (_target_: module.Class).")
     target = str(config["_target_"])
-    module_name, _, class_name = target.rpartition(".")
-    # Unlike `python`, a console script does not look into the current directory, where a method of one's own begins.
-    # Last in the path: no file there can take the place of an installed module.
-    try:
-        if os.getcwd() not in sys.path:
-            sys.path.append(os.getcwd())
-        cls = getattr(importlib.import_module(module_name), class_name)
-    except Exception as error:  # a slip in a file of the user's own can be any exception
-        what = error if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
-        raise RequestError(f"method._target_={target}: cannot be imported ({what}).") from error
-    if not (inspect.isclass(cls) and issubclass(cls, Method)):
-        raise RequestError(f"method._target_={target}: is not a subclass of pagnn_bench.methods.Method.")
+    cls = load_class("method._target_", target, Method, "pagnn_bench.methods.Method")
     shown = {"name", "_target_", "label", "description", "published"}
     for key in sorted(config.keys() & NOT_IDENTITY - shown):
         raise RequestError(
@@ -43,11 +29,12 @@ def build_method(config: Mapping[str, Any]) -> Method:
         )
     arguments = {key: value for key, value in config.items() if key not in shown}
     try:
-        return cls(**arguments)
+        made: Method = cls(**arguments)
+        return made
     except RequestError:
         raise
     except Exception as error:  # a key that it or a base class does not take, or a value that it refuses
         raise RequestError(
-            f"method={config['name']}: {class_name} cannot be made with these keys "
+            f"method={config['name']}: {cls.__name__} cannot be made with these keys "
             f"({type(error).__name__}: {error})."
         ) from error

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.methods.values import choice, flag, fraction, whole
 from pagnn_bench.missing import PATTERNS, IncompleteGraph
 from pagnn_bench.nn.inputs import DropoutFirstInput, Input, make_input
@@ -64,11 +65,18 @@ class Method(ABC):
     patterns: ClassVar[tuple[str, ...]] = PATTERNS  # the missing patterns that the method is defined for
     patterns_reason: ClassVar[str] = ""  # why not for the others, for the person who asks
     oracle: ClassVar[bool] = False  # True only for controls that may look at the complete features
-    has_bfloat16: ClassVar[bool] = True  # whether its networks can be trained with precision=bfloat16
-    # True: the key `dropout` is nothing but the rate of the streams that networks draw from, so that settings which
-    # differ in it can train as one stack.
-    stackable_dropout: ClassVar[bool] = False
     per_seed: bool = False  # True: prepare for every seed instead of once per mask
+
+    @property
+    def stackable_dropout(self) -> bool:
+        """Whether the key `dropout` is nothing but the rate of the streams that networks draw from, so that settings
+        which differ in it can train as one stack."""
+        return False
+
+    @property
+    def has_bfloat16(self) -> bool:
+        """Whether its networks can be trained with precision=bfloat16."""
+        return False
 
     @abstractmethod
     def prepare(self, graph: IncompleteGraph, context: Context) -> Prepared:
@@ -98,6 +106,7 @@ class Signal:
     filled: sp.csr_array | np.ndarray | None = None
 
 
+OWN_NETWORK = "gcn"  # the layers of this file; of G and P they make a GCN where a method fills in
 INPUT_DROPOUTS = ("post", "pre", "none")
 
 
@@ -111,15 +120,42 @@ class TwoLayerMethod(Method):
             leaves dropout to the hidden layer.
         bias: whether the layers have a bias.
         layers: 2 in the paper; a further one is P drop(H) W + b of width h, with ReLU.
+        network: ``gcn``, which is this network; others stand behind methods that fill in
+            (:class:`~pagnn_bench.methods.imputation.ImputationMethod`).
     """
 
-    stackable_dropout: ClassVar[bool] = True
-
-    def __init__(self, hidden: int, dropout: float, input_dropout: str, bias: bool, layers: int = 2) -> None:
+    def __init__(
+        self,
+        hidden: int,
+        dropout: float,
+        input_dropout: str,
+        bias: bool,
+        layers: int = 2,
+        network: str = OWN_NETWORK,
+    ) -> None:
         self.hidden, self.dropout = whole("hidden", hidden), fraction("dropout", dropout)
         self.input_dropout = choice("input_dropout", input_dropout, INPUT_DROPOUTS)
         self.bias = flag("bias", bias)
         self.layers = whole("layers", layers, least=2)
+        self.network = self._checked_network(network)
+
+    @property
+    def stackable_dropout(self) -> bool:
+        return self.network == OWN_NETWORK  # to others the rate is an argument of a constructor
+
+    @property
+    def has_bfloat16(self) -> bool:
+        return self.network == OWN_NETWORK
+
+    def _checked_network(self, network: str) -> str:
+        """The network behind the method, by its name."""
+        if network != OWN_NETWORK:
+            who = type(self).__name__
+            raise RequestError(
+                f"method.network={network}: {who} is a network of its own; others stand behind methods that fill in "
+                "missing entries (mf, zero, neighbor_mean, fp, pcfi, vae, gain, sat, full)."
+            )
+        return network
 
     @abstractmethod
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:

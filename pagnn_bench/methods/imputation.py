@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from pagnn_bench.config.identity import canonical_json
-from pagnn_bench.methods.base import Context, Signal, TwoLayerMethod
+from pagnn_bench.methods.backbones import backbone
+from pagnn_bench.methods.base import OWN_NETWORK, Context, Prepared, Signal, TwoLayerMethod
 from pagnn_bench.methods.source import source_digest
 from pagnn_bench.methods.values import flag
 from pagnn_bench.missing import IncompleteGraph, Observed
@@ -21,10 +22,26 @@ Filled: TypeAlias = "sp.csr_array | np.ndarray"
 
 
 class ImputationMethod(TwoLayerMethod):
-    """X̂ = imputed features, then the two-layer GCN: G = Â X̂ and P = Â.
+    """X̂ = imputed features, then the two-layer GCN: G = Â X̂ and P = Â; or another network on X̂ (``network``).
 
     A subclass writes :meth:`impute`; observed entries must come back unchanged.
     """
+
+    def _checked_network(self, network: str) -> str:
+        if network != OWN_NETWORK:
+            backbone(network, self.hidden, self.layers, self.dropout)  # refuses what is none
+        return network
+
+    def prepare(self, graph: IncompleteGraph, context: Context) -> Prepared:
+        if self.network == OWN_NETWORK:
+            return super().prepare(graph, context)
+        signal = self.signal(graph, context)
+        assert signal.factors is not None
+        _, features, _ = signal.factors  # X̂, with what a method adds to it
+        recipe = backbone(self.network, self.hidden, self.layers, self.dropout)
+        # Nothing is aggregated before this network, so there is one place for dropout on the input: X̂.
+        rate = 0.0 if self.input_dropout == "none" else self.dropout
+        return recipe.prepared(graph, features, context, rate, facts=signal.facts, filled=signal.filled)
 
     @abstractmethod
     def impute(self, graph: IncompleteGraph, context: Context) -> Filled:
@@ -81,7 +98,16 @@ class LearnedImputation(ImputationMethod):
 
     def settings(self) -> dict[str, Any]:
         """The hyper-parameters of the imputation model itself: the part of its YAML that changes what it learns."""
-        apart = {"hidden", "dropout", "input_dropout", "bias", "layers", "per_seed", *self.finishing}
+        apart = {
+            "hidden",
+            "dropout",
+            "input_dropout",
+            "bias",
+            "layers",
+            "network",
+            "per_seed",
+            *self.finishing,
+        }
         return {key: value for key, value in vars(self).items() if key not in apart}
 
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:

@@ -17,6 +17,7 @@ from pagnn_bench.config.identity import LATER_KEYS
 from pagnn_bench.config.schema import NOT_NEGATIVE, POSITIVE, Schema, check_group, one_of, whole
 from pagnn_bench.missing import FEATURE_NORMS, IncompleteGraph
 from pagnn_bench.nn.dropout import DropoutStreams
+from pagnn_bench.nn.module_stack import ModuleStack
 from pagnn_bench.nn.network import PARTS, StackedNetwork
 from pagnn_bench.training.optimiser import DECAYS, StackedAdam
 from pagnn_bench.training.stopping import RULES, StoppingRule, stopping_rule
@@ -206,8 +207,11 @@ class _Scores(NamedTuple):
 def _train_step(stack: _Stack, labels: Tensor) -> Tensor:
     """One step of every member; their training losses [S] before it."""
     stack.network.zero_grad(set_to_none=True)
-    losses = _losses(stack.network("train", stack.streams), labels)
-    losses.sum().backward()
+    if isinstance(stack.network, ModuleStack):
+        losses = stack.network.backward(stack.streams, lambda logits: _losses(logits, labels))
+    else:
+        losses = _losses(stack.network("train", stack.streams), labels)
+        losses.sum().backward()
     stack.optimizer.step()
     return losses
 

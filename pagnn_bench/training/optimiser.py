@@ -15,7 +15,7 @@ from pagnn_bench.nn.network import StackedNetwork
 # Which parameters the L2 penalty is on: all of them, as in GCNmf's code and that of PaGNN's authors, or the weights of
 # the first layer, as in Kipf and Welling's.
 DECAYS = ("all", "first")
-FIRST_LAYER = ("weight1",)
+FIRST_LAYER = ("weight1",)  # of networks that do not name it themselves
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
@@ -35,7 +35,9 @@ class StackedAdam:
         self, network: StackedNetwork, rates: Sequence[float], decays: Sequence[float], decay: str
     ) -> None:
         self.settings, self.decay = list(zip(rates, decays)), decay
-        self.parameters = dict(network.named_parameters())
+        # What has no gradient (the buffers of a module) is not the optimiser's.
+        self.parameters = {name: p for name, p in network.named_parameters() if p.requires_grad}
+        first_layer = getattr(network, "first_layer", FIRST_LAYER)
         sizes = [len(list(same)) for _, same in groupby(self.settings)]
         ends = np.cumsum([0, *sizes])
         self.slices = [slice(int(first), int(last)) for first, last in pairwise(ends)]
@@ -44,7 +46,7 @@ class StackedAdam:
         groups: dict[tuple[float, float], list[Tensor]] = {}  # one fused pass each
         for name, k in self._places():
             rate, weight_decay = self.settings[self.slices[k].start]
-            decayed = decay == "all" or name in FIRST_LAYER
+            decayed = decay == "all" or name in first_layer
             groups.setdefault((rate, weight_decay if decayed else 0.0), []).append(self.views[name][k])
         self.adam = torch.optim.Adam(
             [{"params": views, "lr": lr, "weight_decay": l2} for (lr, l2), views in groups.items()],

@@ -1,0 +1,210 @@
+"""Ordinary torch modules as a stack of seeds: the same interface as networks that are written for stacks.
+
+A layer that is written for a stack does the work of all seeds in one product. A module that knows nothing of stacks is
+evaluated member by member, with the member's own slice of the stacked parameters in the place of the module's
+(:func:`torch.func.functional_call`), on the whole graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.nn.dropout import DropoutStreams, KeepBits
+from pagnn_bench.nn.network import StackedNetwork
+from pagnn_bench.nn.seeded import seeded
+
+
+@dataclass(frozen=True)
+class ModuleInputs:
+    """What modules are called with, on the device where they live.
+
+    Attributes:
+        forward: arguments of ``forward`` by name: of ``x`` [n, d], ``edge_index`` [2, E], ``observed`` bool [n, d] and
+            ``edge_weight`` [E] those that it has.
+        loss: the same for the module's own ``loss``, with ``labels`` int64 [n], -100 at all but training nodes (which
+            torch's losses ignore); None for a module without one.
+        nodes: int64 [m] of every part of the split.
+        num_classes: C.
+        input_rate: dropout on ``x`` before the module sees it; 0 leaves all dropout to the module.
+        who: the key and value that named the module, to tell the user.
+    """
+
+    forward: Mapping[str, Tensor]
+    loss: Mapping[str, Tensor] | None
+    nodes: Mapping[str, Tensor]
+    num_classes: int
+    input_rate: float
+    who: str
+
+
+class _Member(nn.Module):
+    """Logits and the module's own loss in one call, so that both see the weights of the member."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module: Any = module
+
+    def forward(self, given: Mapping[str, Tensor], loss: Mapping[str, Tensor] | None) -> tuple[Tensor, Any]:
+        logits = self.module(**given)
+        return logits, None if loss is None else self.module.loss(logits=logits, **loss)
+
+
+class ModuleStack(StackedNetwork):
+    """S copies of one module, each with weights, buffers and randomness of its own.
+
+    Parameters and buffers are stacked, [S, ...]; a buffer (the running mean of a batch normalisation) is a parameter
+    without a gradient here, so it is kept with the best weights and leaves the stack with its member. Dropout inside
+    the module draws from torch's global generator, which is seeded for every call from the stream of the member.
+
+    Args:
+        modules: the members, alike but for their weights, on the CPU.
+        inputs: what they are called with.
+        device: where they will live.
+    """
+
+    def __init__(self, modules: Sequence[nn.Module], inputs: ModuleInputs, device: torch.device) -> None:
+        super().__init__()
+        self.inputs, self.device = inputs, device
+        states = [_state(_Member(module)) for module in modules]
+        self.names: dict[str, str] = {}  # ours, without dots, and the module's
+        for name, first in states[0].items():
+            own = name.removeprefix("module.").replace(".", ":")
+            values = torch.stack([state[name].detach() for state in states]).to(device)
+            self.register_parameter(own, nn.Parameter(values, requires_grad=first.requires_grad))
+            self.names[own] = name
+        # In a tuple, because its parameters are not those of the stack.
+        self._shape = (_Member(modules[0]).to(device),)
+        self._buffers_of_it = {f"module.{name}" for name, _ in modules[0].named_buffers()}
+
+    @property
+    def first_layer(self) -> tuple[str, ...]:
+        """The weight matrices of the layer that the module made first: what ``protocol.decay=first`` decays."""
+        matrices = [name for name, p in self.named_parameters() if p.requires_grad and p.dim() > 2]
+        layer = _layer(matrices[0]) if matrices else ""
+        return tuple(name for name in matrices if _layer(name) == layer)
+
+    def replace(self, values: Mapping[str, Tensor]) -> None:
+        for name, value in values.items():
+            setattr(self, name, nn.Parameter(value, requires_grad=getattr(self, name).requires_grad))
+
+    def forward(self, part: str, streams: DropoutStreams | None) -> Tensor:
+        stacked = {name: getattr(self, own).unbind() for own, name in self.names.items()}
+        keep, nodes = self._keep(streams), self.inputs.nodes[part]
+        members = range(len(next(iter(stacked.values()))))
+        logits = []
+        for k in members:
+            values = {name: each[k] for name, each in stacked.items()}
+            logits.append(self._call(k, values, streams, keep, None)[0].index_select(0, nodes))
+        return torch.stack(logits)
+
+    def backward(self, streams: DropoutStreams, objective: Callable[[Tensor], Tensor]) -> Tensor:
+        """Put the gradient of every member's loss into the stacked parameters.
+
+        One member after the other, so that the activations of one are in memory at a time.
+
+        Args:
+            streams: randomness of the members.
+            objective: logits of training nodes [1, m, C] → loss [1]; the module's own loss is added.
+
+        Returns:
+            The losses [S].
+        """
+        parameters = {name: getattr(self, own) for own, name in self.names.items()}
+        keep, losses = self._keep(streams), []
+        for k in range(len(streams)):
+            values = {n: p.detach()[k].requires_grad_(p.requires_grad) for n, p in parameters.items()}
+            logits, extra = self._call(k, dict(values), streams, keep, self.inputs.loss)
+            loss = objective(logits.index_select(0, self.inputs.nodes["train"])[None])[0]
+            if extra is not None:
+                loss = loss + self._checked_loss(extra)
+            loss.backward()
+            losses.append(loss.detach())
+            for name, parameter in parameters.items():
+                gradient = values[name].grad
+                if gradient is not None:  # None: the loss does not depend on it
+                    if parameter.grad is None:
+                        parameter.grad = torch.zeros_like(parameter)
+                    parameter.grad[k] = gradient
+        return torch.stack(losses)
+
+    def _keep(self, streams: DropoutStreams | None) -> KeepBits | None:
+        """Which entries of x every member keeps, if dropout on the input is ours to do."""
+        if streams is None or self.inputs.input_rate == 0:
+            return None
+        return streams.draw(self.inputs.forward["x"].numel(), self.inputs.input_rate)
+
+    def _call(
+        self,
+        member: int,
+        values: dict[str, Tensor],
+        streams: DropoutStreams | None,
+        keep: KeepBits | None,
+        loss: Mapping[str, Tensor] | None,
+    ) -> tuple[Tensor, Any]:
+        """Logits [n, C] of a member with these values, and its own loss where it is asked for."""
+        [shape] = self._shape
+        training = streams is not None
+        shape.train(training)
+        given = dict(self.inputs.forward)
+        if keep is not None:
+            given["x"] = given["x"] * keep.factors(member).view_as(given["x"])
+        if training:  # in evaluation nothing should change them
+            values |= {name: values[name].clone() for name in self._buffers_of_it & values.keys()}
+        versions = [tensor._version for tensor in given.values()]
+        # A forward that draws although it is evaluated draws the same every time.
+        seed = 0 if streams is None else _draw_seed(streams.generators[member], self.device)
+        with seeded(seed, self.device):
+            try:
+                logits, extra = torch.func.functional_call(shape, values, (given, loss))
+            except Exception as error:
+                what = f"{type(error).__name__}: {error}"
+                raise RequestError(f"{self.inputs.who}: its forward or loss fails ({what}).") from error
+        for (name, tensor), version in zip(given.items(), versions):
+            if tensor._version != version:  # all members and all epochs share them
+                raise RequestError(
+                    f"{self.inputs.who}: forward changes {name} in place; let it work on {name}.clone()."
+                )
+        self._check_logits(logits)
+        if training:
+            with torch.no_grad():
+                for own, name in self.names.items():
+                    if name in self._buffers_of_it:
+                        getattr(self, own)[member].copy_(values[name])
+        return logits, extra
+
+    def _check_logits(self, logits: Any) -> None:
+        given = self.inputs.forward
+        nodes = next(given[name].shape[0] for name in ("x", "observed") if name in given)
+        expected = (nodes, self.inputs.num_classes)
+        if not isinstance(logits, Tensor) or tuple(logits.shape) != expected:
+            shape = list(logits.shape) if isinstance(logits, Tensor) else f"a {type(logits).__name__}"
+            raise RequestError(
+                f"{self.inputs.who}: forward has to return logits of shape {list(expected)} "
+                f"(nodes, classes), not {shape}."
+            )
+
+    def _checked_loss(self, extra: Any) -> Tensor:
+        if not isinstance(extra, Tensor) or extra.numel() != 1:
+            raise RequestError(f"{self.inputs.who}: loss has to return one number as a tensor.")
+        return extra.reshape(())
+
+
+def _state(module: nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers by name, each once, though modules may share them."""
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _layer(name: str) -> str:
+    """The layer of a parameter: ``conv1`` of ``conv1:lin:weight``, ``convs:0`` of ``convs:0:lin:weight``."""
+    parts = name.split(":")
+    return ":".join(parts[: 2 if len(parts) > 2 and parts[1].isdigit() else 1])
+
+
+def _draw_seed(generator: torch.Generator, device: torch.device) -> int:
+    return int(torch.randint(2**62, (), generator=generator, device=device))
