@@ -87,7 +87,7 @@ def test_every_yaml_file_is_a_choice_or_part_of_one():
     assert all(f"base/{part}@" in text for part in parts)
 
 
-# PaGNN's authors' methods have the setting of the paper, which protocol=shared has; a module of one's own has no authors.
+# PaGNN's authors' methods have the paper's setting, as under protocol=shared; a module of one's own has no authors.
 OWN = {"pagnn_m", "pagnn_n", "pagcn"}
 READ = {  # what protocol=paper reads of a block `published`, by the group that has the key
     "method": {"hidden", "dropout", "input_dropout", "layers"},
