@@ -94,9 +94,11 @@ def describe(cell: Cell, trials: Sequence[Trial], apart: str = "") -> list[str]:
     if summary.mean is None:
         return [f"{head}: no finished trial"]
     line = f"{head}: test accuracy {summary.mean:.2f} %"
+    # Where the graph is taken as it is, a mask is another split.
+    unit = "split" if any(trial.batch.facts.get("own_split") for trial in trials) else "mask"
     spreads = [
         f"±{value:.2f} over {name}"
-        for value, name in ((summary.mask_std, "masks"), (summary.seed_std, "seeds"))
+        for value, name in ((summary.mask_std, f"{unit}s"), (summary.seed_std, "seeds"))
         if value is not None
     ]
     if spreads:
@@ -104,7 +106,7 @@ def describe(cell: Cell, trials: Sequence[Trial], apart: str = "") -> list[str]:
     published = paper_accuracy(cell.missing["name"], cell.data["name"], cell.method["name"], cell.rate)
     if published is not None:
         line += f"; paper {published:.2f} ({summary.mean - published:+.2f})"
-    details = f"  {count(summary.trials, 'trial')} on {count(summary.masks, 'mask')}"
+    details = f"  {count(summary.trials, 'trial')} on {count(summary.masks, unit)}"
     if summary.failed:
         details += f", {summary.failed} failed"
     details += f"; {summary.epochs:.0f} epochs, {summary.epoch_ms:.2f} ms per epoch and seed"
