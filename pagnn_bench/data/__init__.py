@@ -1,6 +1,6 @@
 """Graphs by configuration: ``load_graph`` turns the resolved ``data`` group into a :class:`Graph`.
 
-Nothing here imports torch, unless ``data=pyg`` asks for it or missing files have to be fetched.
+Nothing here imports torch, unless ``data=pyg`` or a file of torch asks for it, or missing files have to be fetched.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pagnn_bench.data.pyg import PYG, dataset_class, load_pyg
 from pagnn_bench.data.raw import ATTRIBUTES
 from pagnn_bench.data.splits import drawn_split, split_schema
 from pagnn_bench.data.synthetic import SYNTHETIC, load_synthetic
+from pagnn_bench.data.table import TABLE_KEYS, load_table
 
 __all__ = ["Graph", "Split", "check_data", "drawn_split", "load_graph"]
 
@@ -45,6 +46,7 @@ LOADERS = {
     "amazon": Loader(load_amazon, names=("amaphoto", "amacomp"), published=("gcnmf",)),
     "synthetic": Loader(load_synthetic, keys=SYNTHETIC),
     "custom": Loader(load_custom, published=("file",), keys=ATTRIBUTES),
+    "table": Loader(load_table, published=("file",), keys=TABLE_KEYS),
     "pyg": Loader(load_pyg, published=("dataset",), keys=PYG),
 }
 

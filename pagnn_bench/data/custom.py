@@ -1,4 +1,4 @@
-"""``data=custom data.path=FILE``: a graph of the user's own, in an ``.npz`` file or a saved torch_geometric ``Data``."""
+"""``data=custom data.path=FILE``: a graph of the user's own, an ``.npz`` file or a torch_geometric ``Data``."""
 
 from __future__ import annotations
 

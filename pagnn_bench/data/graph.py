@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,7 @@ class Split:
     train: np.ndarray
     val: np.ndarray
     test: np.ndarray
-    drawn: bool = False
+    drawn: bool = field(default=False, kw_only=True)
 
     @property
     def sizes(self) -> tuple[int, int, int]:

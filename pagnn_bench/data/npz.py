@@ -4,8 +4,8 @@ Keys of the file:
 
 * ``features``: ``[n, d]`` numbers, NaN where an attribute is missing; or, for a sparse matrix, the CSR arrays
   ``features_data``, ``features_indices``, ``features_indptr`` and ``features_shape``.
-* ``observed``: ``[n, d]`` booleans, False where an attribute is missing, whatever stands in its place; or the CSR arrays
-  ``observed_data`` and so on, True where something is stored. Optional.
+* ``observed``: ``[n, d]`` booleans, False where an attribute is missing, whatever stands in its place; or the CSR
+  arrays ``observed_data`` and so on, True where something other than 0 is stored. Optional.
 * ``edges``: ``[2, E]`` or ``[E, 2]`` node indices from 0 (two by two is read as ``[2, E]``); direction,
   duplicates and self loops play no part.
 * ``labels``: ``[n]`` integers, classes from 0, -1 = unlabelled.

@@ -17,8 +17,8 @@ from pagnn_bench.data.raw import RawGraph
 def read_saved(path: str, content: bytes) -> RawGraph:
     """The graph in a file of ``torch.save``: a ``Data``, or the dictionary of its tensors.
 
-    Nothing but tensors, plain values and the four classes of which a ``Data`` is made is loaded: such a file is a pickle,
-    and a pickle can run anything.
+    Nothing but tensors, plain values and the four classes of which a ``Data`` is made is loaded: such a file is a
+    pickle, and a pickle can run anything.
     """
     import torch
     from torch_geometric.data import Data

@@ -38,7 +38,7 @@ def observe(graph: Graph, missing: Mapping[str, Any], rate: float, seed: int) ->
 
 
 def scored(graph: Graph, observed: Observed) -> Observed:
-    """A mask that hides only what we hid ourselves: entries that are missing by nature have no truth to compare with."""
+    """A mask that hides only what we hid ourselves: entries missing by nature have no truth to compare with."""
     if graph.known is None:
         return observed
     return Observed(observed.shape, cells=observed.dense() | ~graph.known)

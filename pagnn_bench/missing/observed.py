@@ -55,7 +55,7 @@ class Observed:
     @classmethod
     def of(cls, known: np.ndarray) -> Observed:
         """The mask bool [n, d], by rows if whole rows are missing only: some methods are defined for these alone."""
-        rows = known.all(axis=1)
+        rows = np.asarray(known.all(axis=1))
         whole = bool((rows == known.any(axis=1)).all())
         return cls(known.shape, rows=rows) if whole else cls(known.shape, cells=known)
 
