@@ -28,6 +28,7 @@ class Summary:
         epochs: mean number of epochs.
         epoch_ms: milliseconds of one training epoch of one seed, evaluation excluded, in the stack as it ran.
         by_mask: all accuracies, mask by mask.
+        unit: what masks are called: ``split`` where the graph is taken as it is and its split is what varies.
     """
 
     trials: int
@@ -39,6 +40,7 @@ class Summary:
     epochs: float | None
     epoch_ms: float | None
     by_mask: dict[int, list[float]]
+    unit: str = "mask"
 
     @property
     def mask_means(self) -> dict[int, float]:
@@ -82,6 +84,7 @@ def summarise(trials: Sequence[Trial]) -> Summary:
         epochs=statistics.fmean(trial.record["epochs"] for trial in good) if good else None,
         epoch_ms=1000 * seconds / seed_epochs if seed_epochs else None,
         by_mask=by_mask,
+        unit="split" if any(facts.get("own_split") for facts in batches.values()) else "mask",
     )
 
 
@@ -94,11 +97,9 @@ def describe(cell: Cell, trials: Sequence[Trial], apart: str = "") -> list[str]:
     if summary.mean is None:
         return [f"{head}: no finished trial"]
     line = f"{head}: test accuracy {summary.mean:.2f} %"
-    # Where the graph is taken as it is, a mask is another split.
-    unit = "split" if any(trial.batch.facts.get("own_split") for trial in trials) else "mask"
     spreads = [
         f"±{value:.2f} over {name}"
-        for value, name in ((summary.mask_std, f"{unit}s"), (summary.seed_std, "seeds"))
+        for value, name in ((summary.mask_std, f"{summary.unit}s"), (summary.seed_std, "seeds"))
         if value is not None
     ]
     if spreads:
@@ -106,7 +107,7 @@ def describe(cell: Cell, trials: Sequence[Trial], apart: str = "") -> list[str]:
     published = paper_accuracy(cell.missing["name"], cell.data["name"], cell.method["name"], cell.rate)
     if published is not None:
         line += f"; paper {published:.2f} ({summary.mean - published:+.2f})"
-    details = f"  {count(summary.trials, 'trial')} on {count(summary.masks, unit)}"
+    details = f"  {count(summary.trials, 'trial')} on {count(summary.masks, summary.unit)}"
     if summary.failed:
         details += f", {summary.failed} failed"
     details += f"; {summary.epochs:.0f} epochs, {summary.epoch_ms:.2f} ms per epoch and seed"
