@@ -45,6 +45,14 @@ def test_its_masks_are_a_split(load):
     assert load(masked, split="random").split.sizes == (6, 10, 14)
 
 
+def test_what_torch_allows_is_as_it_was_before(load):
+    """Else torch_geometric, which allows ``Data`` for good, would read its own files in the unsafe way afterwards."""
+    before = set(torch.serialization.get_safe_globals())
+    assert Data in before
+    load(GRAPH)
+    assert set(torch.serialization.get_safe_globals()) == before
+
+
 class Evil:
     def __reduce__(self):
         return os.mkdir, ("was_run",)
