@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,15 @@ def test_the_rate_is_0_unless_given(tmp_path):
     assert cell_of(path).rate == 0
     assert cell_of(path, "rate=0.2").rate == 0.2
     assert cell_of(path, missing="type1").rate == 0.5
+
+
+def test_keys_that_are_not_used_leave_a_cell_what_it_was(tmp_path):
+    path = write(tmp_path)
+    cell = cell_of(path)
+    earlier = {key: value for key, value in cell.data.items() if key not in ("standardise", "one_hot")}
+    assert dataclasses.replace(cell, data=earlier).hash == cell.hash
+    used = [cell_of(path, word).hash for word in ("data.standardise=true", "data.one_hot=[0]")]
+    assert len({cell.hash, *used}) == 3
 
 
 def test_every_mask_is_a_split_of_its_own_for_all_methods_and_rates(tmp_path):
