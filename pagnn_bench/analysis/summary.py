@@ -28,6 +28,8 @@ class Summary:
         epochs: mean number of epochs.
         epoch_ms: milliseconds of one training epoch of one seed, evaluation excluded, in the stack as it ran.
         by_mask: all accuracies, mask by mask.
+        unit: what masks are called: ``split`` where the graph is taken as it is and its split is what varies.
+        natural_rmse: error of what was filled in, where attributes are missing by nature and others were hidden on top.
     """
 
     trials: int
@@ -39,6 +41,8 @@ class Summary:
     epochs: float | None
     epoch_ms: float | None
     by_mask: dict[int, list[float]]
+    unit: str = "mask"
+    natural_rmse: float | None = None
 
     @property
     def mask_means(self) -> dict[int, float]:
@@ -72,6 +76,9 @@ def summarise(trials: Sequence[Trial]) -> Summary:
     batches = {trial.batch.path: trial.batch.facts for trial in good}
     seconds = sum(facts.get("train_seconds", 0.0) for facts in batches.values())
     seed_epochs = sum(facts.get("seed_epochs", 0) for facts in batches.values())
+    errors = [
+        facts["impute_rmse"] for facts in batches.values() if {"natural_share", "impute_rmse"} <= facts.keys()
+    ]
     return Summary(
         trials=len(good),
         masks=len(by_mask),
@@ -82,6 +89,8 @@ def summarise(trials: Sequence[Trial]) -> Summary:
         epochs=statistics.fmean(trial.record["epochs"] for trial in good) if good else None,
         epoch_ms=1000 * seconds / seed_epochs if seed_epochs else None,
         by_mask=by_mask,
+        natural_rmse=statistics.fmean(errors) if errors else None,
+        unit="split" if any(facts.get("own_split") for facts in batches.values()) else "mask",
     )
 
 
@@ -96,7 +105,7 @@ def describe(cell: Cell, trials: Sequence[Trial], apart: str = "") -> list[str]:
     line = f"{head}: test accuracy {summary.mean:.2f} %"
     spreads = [
         f"±{value:.2f} over {name}"
-        for value, name in ((summary.mask_std, "masks"), (summary.seed_std, "seeds"))
+        for value, name in ((summary.mask_std, f"{summary.unit}s"), (summary.seed_std, "seeds"))
         if value is not None
     ]
     if spreads:
@@ -104,8 +113,10 @@ def describe(cell: Cell, trials: Sequence[Trial], apart: str = "") -> list[str]:
     published = paper_accuracy(cell.missing["name"], cell.data["name"], cell.method["name"], cell.rate)
     if published is not None:
         line += f"; paper {published:.2f} ({summary.mean - published:+.2f})"
-    details = f"  {count(summary.trials, 'trial')} on {count(summary.masks, 'mask')}"
+    details = f"  {count(summary.trials, 'trial')} on {count(summary.masks, summary.unit)}"
     if summary.failed:
         details += f", {summary.failed} failed"
     details += f"; {summary.epochs:.0f} epochs, {summary.epoch_ms:.2f} ms per epoch and seed"
+    if summary.natural_rmse is not None:
+        details += f"; RMSE {summary.natural_rmse:.3g} where the truth is known"
     return [line, details]

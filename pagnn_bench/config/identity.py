@@ -13,10 +13,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-from pagnn_bench.config.errors import RequestError, refuse
+from pagnn_bench.config.content import FILES, content_of, read_files
+from pagnn_bench.config.errors import refuse
 
 # Keys that say where things lie or how they are shown; they change no number and so are no part of an identity.
 # `recommended` and `published` flow into method.* and protocol.* by interpolation and are counted there.
@@ -25,6 +25,7 @@ NOT_IDENTITY = frozenset({"description", "label", "root", "path", "recommended",
 # Keys that were added after results had been recorded, with the value that stands for what was done before: a cell that
 # has this value is the cell that it was without the key.
 LATER_KEYS: dict[str, dict[str, Any]] = {
+    "data": {"standardise": False, "one_hot": []},
     "method": {"layers": 2, "keep": "best", "network": "gcn"},
     "protocol": {"decay": "all", "tuning": None, "precision": "float32"},
 }
@@ -75,10 +76,11 @@ def parse_rate(value: Any) -> float:
 def identity_part(group: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a group that tell one cell from another."""
     later = LATER_KEYS.get(group, {})
+    elsewhere = NOT_IDENTITY.union(FILES) if group == "data" else NOT_IDENTITY
     return {
         key: value
         for key, value in config.items()
-        if key not in NOT_IDENTITY and not (key in later and value == later[key])
+        if key not in elsewhere and not (key in later and value == later[key])
     }
 
 
@@ -120,20 +122,17 @@ class Cell:
                 refuse(f"{group}.name", name, "use letters, digits, dots, dashes and underscores only")
             groups[group] = {**config[group], "name": str(name)}
         data = groups["data"]
-        if data.get("path"):
-            # A file of the user's own is known by its content: it may move, but it must not change unnoticed.
-            path = Path(str(data["path"])).expanduser()
-            try:
-                if not path.is_file():  # an error where the folder may not be read
-                    raise RequestError(f"data.path={data['path']}: there is no such file.")
-                data["content"] = hashlib.sha256(path.read_bytes()).hexdigest()
-            except OSError as error:
-                raise RequestError(f"data.path={data['path']}: cannot be read ({error.strerror}).") from error
+        if contents := read_files(data):
+            # Files of the user's own are known by their content: they may move, but must not change unnoticed.
+            data["content"] = content_of(contents)
+        if data.get("classes") and data.get("label") == data["classes"]:
+            # Of a table, data.label is the column of classes; what tables call the graph is its name.
+            data["label"] = data["name"]
         return cls(**groups, rate=parse_rate(config["rate"]))
 
     def description(self) -> dict[str, Any]:
         """The cell as plain data, enough to build it again anywhere: without the places of files on this machine."""
-        data = {key: value for key, value in self.data.items() if key not in ("root", "path")}
+        data = {key: value for key, value in self.data.items() if key not in ("root", *FILES)}
         groups = {"method": self.method, "missing": self.missing, "protocol": self.protocol}
         return {**groups, "data": data, "rate": self.rate}
 
@@ -163,6 +162,10 @@ class Cell:
     def mask_seed(self, mask: int) -> int:
         """Seed of the missing entries: data, type, rate and mask index; never the method."""
         return seed_for("mask", **self._mask_axes(mask))
+
+    def split_seed(self, mask: int) -> int:
+        """Seed of the split that belongs to a mask under ``missing=natural``: the same for every rate and method."""
+        return seed_for("split", data=self.data["name"], seed=self.data["split_seed"], mask=mask)
 
     def method_seed(self, mask: int) -> int:
         """Seed of what a method learns once per mask (an imputation model): also the method."""

@@ -1,6 +1,6 @@
 """Graphs by configuration: ``load_graph`` turns the resolved ``data`` group into a :class:`Graph`.
 
-Nothing here imports torch, unless ``data=pyg`` asks for it or missing files have to be fetched.
+Nothing here imports torch, unless ``data=pyg`` or a file of torch asks for it, or missing files have to be fetched.
 """
 
 from __future__ import annotations
@@ -9,16 +9,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pagnn_bench.config.identity import LATER_KEYS
 from pagnn_bench.config.schema import Schema, check_group, one_of
 from pagnn_bench.data.amazon import load_amazon
 from pagnn_bench.data.custom import load_custom
 from pagnn_bench.data.graph import Graph, Split
 from pagnn_bench.data.planetoid import load_planetoid
 from pagnn_bench.data.pyg import PYG, dataset_class, load_pyg
-from pagnn_bench.data.splits import split_schema
+from pagnn_bench.data.raw import ATTRIBUTES
+from pagnn_bench.data.splits import drawn_split, split_schema
 from pagnn_bench.data.synthetic import SYNTHETIC, load_synthetic
+from pagnn_bench.data.table import TABLE_KEYS, load_table
 
-__all__ = ["Graph", "Split", "check_data", "load_graph"]
+__all__ = ["Graph", "Split", "check_data", "drawn_split", "load_graph"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ LOADERS = {
     "planetoid": Loader(load_planetoid, names=("cora", "citeseer"), published=("public",)),
     "amazon": Loader(load_amazon, names=("amaphoto", "amacomp"), published=("gcnmf",)),
     "synthetic": Loader(load_synthetic, keys=SYNTHETIC),
-    "custom": Loader(load_custom, published=("file",)),
+    "custom": Loader(load_custom, published=("file",), keys=ATTRIBUTES),
+    "table": Loader(load_table, published=("file",), keys=TABLE_KEYS),
     "pyg": Loader(load_pyg, published=("dataset",), keys=PYG),
 }
 
@@ -65,6 +69,9 @@ def check_data(config: Mapping[str, Any]) -> None:
     if loader.names:
         one_of(loader.names).check("data.name", config["name"])
     settings = {key: value for key, value in config.items() if key != "content"}  # noted by the cell itself
+    # A YAML file of the user's own may be older than a key.
+    later = {key: value for key, value in LATER_KEYS["data"].items() if key in loader.keys}
+    settings = {**later, **settings}
     schema = {"source": known, **split_schema(loader.published), **loader.keys}
     check_group("data", settings, schema, f"source {name}")
     if name == "pyg":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -19,11 +19,13 @@ class Split:
 
     Attributes:
         train, val, test: ``[n_train]``, ``[n_val]``, ``[n_test]``.
+        drawn: whether it was drawn at random, so that another one is as good.
     """
 
     train: np.ndarray
     val: np.ndarray
     test: np.ndarray
+    drawn: bool = field(default=False, kw_only=True)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -36,12 +38,14 @@ class Graph:
 
     Attributes:
         name: the dataset's name in records and tables.
-        features: X, ``[n, d]``, float32, without stored zeros, indices sorted.
+        features: X, ``[n, d]``, float32, without stored zeros, indices sorted; finite, and nothing at entries that
+            are missing by nature.
         adjacency: A, ``[n, n]``, float32, binary, symmetric, indices sorted; zero diagonal, as it
             is for the aggregation to add I.
         labels: y, ``[n]``, int64 in ``0..num_classes-1``; -1 where a node has no label.
         num_classes: C.
         split: the train, validation and test nodes.
+        known: ``[n, d]``, bool, False where an attribute is missing by nature; None where none is.
     """
 
     name: str
@@ -50,6 +54,12 @@ class Graph:
     labels: np.ndarray
     num_classes: int
     split: Split
+    known: np.ndarray | None = None
+
+    @property
+    def natural_share(self) -> float:
+        """Share of entries that are missing by nature."""
+        return 0.0 if self.known is None else 1.0 - float(self.known.mean())
 
     @property
     def num_nodes(self) -> int:
@@ -80,6 +90,8 @@ class Graph:
             "val": self.split.val,
             "test": self.split.test,
         }
+        if self.known is not None:
+            parts["known"] = np.packbits(self.known)
         sha = hashlib.sha256()
         for key, array in parts.items():
             # scipy picks 32 or 64 bit indices by size and platform: hash one width, one byte order.
@@ -89,22 +101,30 @@ class Graph:
         return sha.hexdigest()
 
 
-def build_graph(name: str, features: Any, edges: np.ndarray, labels: np.ndarray, split: Split) -> Graph:
+def build_graph(
+    name: str,
+    features: Any,
+    edges: np.ndarray,
+    labels: np.ndarray,
+    split: Split,
+    known: np.ndarray | None = None,
+) -> Graph:
     """Check raw arrays and bring them into the canonical form of :class:`Graph`.
 
     Edges are made symmetric, duplicates are merged and self loops dropped, as torch_geometric's loaders do.
 
     Args:
         name: the dataset's name.
-        features: ``[n, d]``, dense or scipy sparse, any numeric type.
+        features: ``[n, d]``, dense or scipy sparse, any numeric type; NaN = missing by nature.
         edges: ``[2, E]`` integers, in any direction, with or without duplicates.
         labels: ``[n]`` integers, -1 = unlabelled; the number of classes is the largest label plus one.
         split: node indices; every one labelled, none in two parts.
+        known: ``[n, d]`` bool, False = missing by nature, whatever stands in ``features``.
 
     Raises:
         RequestError: the arrays contradict each other.
     """
-    features = _canonical_features(name, features)
+    features, known = _canonical_features(name, features, known)
     num_nodes = features.shape[0]
     labels = check_labels(name, labels)
     if len(labels) != num_nodes:
@@ -116,6 +136,7 @@ def build_graph(name: str, features: Any, edges: np.ndarray, labels: np.ndarray,
         labels=labels,
         num_classes=int(labels.max()) + 1,
         split=_checked_split(name, split, labels),
+        known=known,
     )
 
 
@@ -131,18 +152,40 @@ def check_labels(name: str, labels: np.ndarray) -> np.ndarray:
     return labels
 
 
-def _canonical_features(name: str, features: Any) -> sparse.csr_array:
+def _canonical_features(
+    name: str, features: Any, known: np.ndarray | None
+) -> tuple[sparse.csr_array, np.ndarray | None]:
+    """The features without anything at missing entries, and which are not missing (None: all are known)."""
     with np.errstate(over="ignore"):  # too large for float32 becomes inf and is refused below
         matrix = sparse.csr_array(features, dtype=np.float32, copy=True)
     if 0 in matrix.shape:
         raise RequestError(f"data={name}: the feature matrix is empty, its shape is {list(matrix.shape)}.")
-    if not np.isfinite(matrix.data).all():
-        raise RequestError(
-            f"data={name}: features must be finite numbers; which are missing is for missing=... to say."
-        )
     matrix.sum_duplicates()
+    known = _known_entries(name, matrix, known)
+    if known is not None:
+        matrix.data[~known[matrix.tocoo().coords]] = 0
+    if not np.isfinite(matrix.data).all():
+        raise RequestError(f"data={name}: features must be finite numbers, or NaN where they are missing.")
     matrix.eliminate_zeros()
-    return matrix
+    return matrix, known
+
+
+def _known_entries(name: str, matrix: sparse.csr_array, known: np.ndarray | None) -> np.ndarray | None:
+    """``[n, d]``, False where the mask or NaN says that an entry is missing; None if all are known."""
+    if known is not None and known.shape != matrix.shape:
+        raise RequestError(
+            f"data={name}: features have the shape {list(matrix.shape)}, but observed has {list(known.shape)}."
+        )
+    empty = np.isnan(matrix.data)
+    if empty.any():
+        row, column = matrix.tocoo().coords
+        known = np.ones(matrix.shape, dtype=bool) if known is None else known.copy()
+        known[row[empty], column[empty]] = False
+    if known is None or known.all():
+        return None
+    if not known.any():
+        raise RequestError(f"data={name}: all attributes are missing.")
+    return known
 
 
 def _simple_adjacency(name: str, edges: np.ndarray, num_nodes: int) -> sparse.csr_array:
@@ -178,4 +221,4 @@ def _checked_split(name: str, split: Split, labels: np.ndarray) -> Split:
         raise RequestError(
             f"data={name}: a node stands twice in the split; train, val and test must be disjoint."
         )
-    return Split(**{part: np.sort(index).astype(np.int64) for part, index in parts.items()})
+    return Split(*(np.sort(index).astype(np.int64) for index in parts.values()), drawn=split.drawn)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
-from scipy import sparse
 
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.schema import Schema, Valid
 from pagnn_bench.data.files import data_root
-from pagnn_bench.data.graph import Graph, Split, build_graph, check_labels
-from pagnn_bench.data.splits import choose_split
+from pagnn_bench.data.graph import Graph
+from pagnn_bench.data.raw import ATTRIBUTES, finish
+from pagnn_bench.data.saved import raw_graph
 
 PYG: Schema = {
     "dataset": Valid(
@@ -26,33 +24,18 @@ PYG: Schema = {
     "args": Valid(
         lambda value: isinstance(value, Mapping), "give arguments by name, such as {name: Cora_ML}"
     ),
+    **ATTRIBUTES,
 }
 
 
 def load_pyg(config: Mapping[str, Any]) -> Graph:
     """Let torch_geometric download and process the dataset, and take over features, links and labels.
 
-    Masks that come with it can be chosen as ``data.split=dataset`` if they are one-dimensional.
+    Masks that come with it can be chosen as ``data.split=dataset`` if they are one-dimensional. Features that are NaN
+    are missing by nature.
     """
-    name, dataset = config["name"], config["dataset"]
-    data = _first_graph(config)
-    if any(getattr(data, key, None) is None for key in ("x", "edge_index", "y")):
-        raise RequestError(
-            f"data.dataset={dataset}: needs node features, links and labels (x, edge_index, y)."
-        )
-
-    x = data.x.to_sparse_coo().coalesce()  # some datasets come dense, some sparse
-    features = sparse.coo_array(
-        (x.values().numpy(), tuple(x.indices().numpy())), shape=tuple(x.shape)
-    ).tocsr()
-    labels = check_labels(name, data.y.reshape(len(data.y), -1).squeeze(1).numpy())  # [n] or [n, 1]
-    masks: list[Any] = [getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")]
-    published: dict[str, Callable[[], Split]] = {}
-    if all(mask is not None and mask.dim() == 1 for mask in masks):
-        published["dataset"] = lambda: Split(*(np.flatnonzero(mask.numpy()) for mask in masks))
-    return build_graph(
-        name, features, data.edge_index.numpy(), labels, choose_split(config, labels, published)
-    )
+    raw = raw_graph(_first_graph(config), f"data.dataset={config['dataset']}", "dataset")
+    return finish(config, raw)
 
 
 def _first_graph(config: Mapping[str, Any]) -> Any:

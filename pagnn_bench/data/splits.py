@@ -29,13 +29,13 @@ def choose_split(
         choice = next(iter(published), "random")
     if choice in published:
         return published[choice]()
-    return random_split(
-        labels,
-        seed=config["split_seed"],
-        train_per_class=config["train_per_class"],
-        num_val=config["num_val"],
-        num_test=config["num_test"],
-    )
+    return drawn_split(config, labels, config["split_seed"])
+
+
+def drawn_split(config: Mapping[str, Any], labels: np.ndarray, seed: int) -> Split:
+    """A random split of the sizes that the ``data`` group names."""
+    sizes = {key: config[key] for key in ("train_per_class", "num_val", "num_test")}
+    return random_split(labels, seed=seed, **sizes)
 
 
 def split_schema(published: Iterable[str]) -> Schema:
@@ -66,7 +66,8 @@ def random_split(
         members = shuffled[labels[shuffled] == label]
         if len(members) < train_per_class:
             raise RequestError(
-                f"data.train_per_class={train_per_class}: class {label} has {len(members)} labelled nodes."
+                f"data.train_per_class={train_per_class}: class {label} has {len(members)} labelled nodes; "
+                "ask for fewer."
             )
         train.append(members[:train_per_class])
     chosen = np.concatenate(train)
@@ -77,4 +78,4 @@ def random_split(
             f"only {len(rest)} labelled nodes remain after the training nodes."
         )
     end = None if num_test is None else num_val + num_test
-    return Split(train=chosen, val=rest[:num_val], test=rest[num_val:end])
+    return Split(*map(np.sort, (chosen, rest[:num_val], rest[num_val:end])), drawn=True)

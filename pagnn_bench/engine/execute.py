@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,17 @@ from pagnn_bench.data import check_data
 from pagnn_bench.engine.cores import set_threads
 from pagnn_bench.engine.outcome import Outcome
 from pagnn_bench.engine.plan import Batch, Job
-from pagnn_bench.engine.prepare import MaskedCell, Preparation, hide_mask, prepare
+from pagnn_bench.engine.prepare import (
+    MaskedCell,
+    Preparation,
+    graph_of,
+    has_own_splits,
+    hide_mask,
+    prepare,
+)
 from pagnn_bench.engine.progress import Watcher
 from pagnn_bench.methods import build_method
-from pagnn_bench.missing import check_missing
+from pagnn_bench.missing import Observed, check_missing, drawn_pattern, is_natural
 from pagnn_bench.records.provenance import collect_provenance
 from pagnn_bench.training.loop import Protocol, TrainingResult, train
 
@@ -57,7 +64,7 @@ def pick_device(name: str) -> torch.device:
 
 def check_cell(cell: Cell) -> None:
     """Refuse a wrong request before anything is trained or written; reads no data."""
-    method = build_method(cell.method)
+    build_method(cell.method)
     check_data(cell.data)
     protocol = Protocol.from_config(cell.protocol)
     if protocol.precision != "float32" and not method.has_bfloat16:
@@ -65,7 +72,37 @@ def check_cell(cell: Cell) -> None:
             f"method={cell.method['name']}: has no form in {protocol.precision}; leave precision=float32."
         )
     check_missing(cell.missing, cell.rate)
-    if cell.missing["pattern"] not in method.patterns:
+    if not (is_natural(cell.missing) and cell.rate == 0):  # then only the graph can tell: check_graph
+        _check_pattern(cell, drawn_pattern(cell.missing))
+
+
+def check_graph(cell: Cell, masks: Collection[int]) -> None:
+    """Refuse what only the graph itself can tell to be wrong; loads it."""
+    graph, method = graph_of(cell), build_method(cell.method)
+    undrawn = is_natural(cell.missing) and cell.rate == 0
+    if graph.known is not None:
+        _check_pattern(cell, "cells" if Observed.of(graph.known).rows is None else "rows")
+        if method.oracle:
+            raise RequestError(
+                f"method={cell.method['name']} needs all attributes, and of data={cell.data['name']} "
+                f"{100 * graph.natural_share:.3g} % are missing by nature."
+            )
+    elif undrawn:
+        raise RequestError(
+            f"missing=natural rate=0: data={cell.data['name']} has no missing attributes (NaN, or an observed mask); "
+            "hide some with rate=0.3 or another missing type."
+        )
+    if undrawn and len(masks) > 1 and not has_own_splits(cell, graph):
+        raise RequestError(
+            f"masks={len(masks)}: missing=natural with rate=0 draws nothing and the split is fixed, so all masks would "
+            "be the same; give masks=1, data.split=random, or a rate above 0."
+        )
+
+
+def _check_pattern(cell: Cell, pattern: str) -> None:
+    """Refuse a method that is not defined for these gaps."""
+    method = build_method(cell.method)
+    if pattern not in method.patterns:
         why = method.patterns_reason or f"it takes missing.pattern={' or '.join(method.patterns)} only"
         raise RequestError(
             f"method={cell.method['name']} is not defined for missing={cell.missing['name']}: {why}."
@@ -173,7 +210,7 @@ class Executor:
         provenance = collect_provenance(
             device=str(self.device),
             threads=self.threads,
-            data_checksum=results[-1][1].masked.complete.checksum,
+            data_checksum=results[-1][1].masked.loaded.checksum,
         )
         return [Outcome(batch, provenance, own, _share_of(facts, own)) for batch, own in zip(job, by_batch)]
 

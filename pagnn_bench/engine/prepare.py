@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,12 @@ from typing import Any
 import torch
 
 from pagnn_bench.config.identity import Cell, canonical_json
-from pagnn_bench.data import Graph, load_graph
+from pagnn_bench.data import Graph, drawn_split, load_graph
 from pagnn_bench.methods import Method, build_method
 from pagnn_bench.methods.base import Context, Prepared, say_nothing
 from pagnn_bench.methods.imputation import imputation_error
-from pagnn_bench.missing import IncompleteGraph, draw_observed, hide
+from pagnn_bench.missing import IncompleteGraph, hide, is_natural, observe, standardise
+from pagnn_bench.missing.natural import scored
 from pagnn_bench.training.loop import Protocol
 
 
@@ -31,6 +32,19 @@ def graph_of(cell: Cell) -> Graph:
     return _load(canonical_json(cell.data))
 
 
+def has_own_splits(cell: Cell, graph: Graph) -> bool:
+    """Whether every mask of a cell has a split of its own: without drawn masks this is what varies."""
+    return is_natural(cell.missing) and graph.split.drawn
+
+
+def graph_on(cell: Cell, mask: int) -> Graph:
+    """The cell's graph with the split of a mask."""
+    graph = graph_of(cell)
+    if not has_own_splits(cell, graph):
+        return graph
+    return replace(graph, split=drawn_split(cell.data, graph.labels, cell.split_seed(mask)))
+
+
 @dataclass(frozen=True)
 class MaskedCell:
     """A cell on one of its masks.
@@ -39,7 +53,8 @@ class MaskedCell:
         cell: which.
         method: made from the cell.
         protocol: made from the cell.
-        complete: the graph as loaded, to compare with; no method sees it.
+        loaded: the graph as loaded; no method sees it.
+        complete: the same with the split of this mask and in the scale of ``graph``, to compare with.
         graph: the graph without the hidden entries, with all labels: for the training loop, which has to score.
         context: what the method gets besides its own view of the graph.
     """
@@ -47,6 +62,7 @@ class MaskedCell:
     cell: Cell
     method: Method
     protocol: Protocol
+    loaded: Graph
     complete: Graph
     graph: IncompleteGraph
     context: Context
@@ -62,7 +78,8 @@ class Preparation:
 
     Attributes:
         prepared: the method's own answer.
-        facts: what to record: the share of missing entries, the method's facts, the error of what it filled in.
+        facts: what to record: the shares of missing entries, in all and by nature; whether the mask has a split of its
+            own; the method's facts; the error of what it filled in where the truth is known.
         seconds: what the method took, whenever that was: the time of an imputation from the cache is its time, too.
     """
 
@@ -89,13 +106,14 @@ def hide_mask(
         report, cache, anew: see :class:`pagnn_bench.methods.base.Context`.
     """
     method, protocol = build_method(cell.method), Protocol.from_config(cell.protocol)
-    complete = graph_of(cell)
-    shape = (complete.num_nodes, complete.num_features)
-    observed = draw_observed(cell.missing, cell.rate, shape, cell.mask_seed(mask))
+    complete = graph_on(cell, mask)
+    observed = observe(complete, cell.missing, cell.rate, cell.mask_seed(mask))
+    if cell.data.get("standardise"):
+        complete = standardise(complete, observed)
     graph = hide(complete, observed, protocol.feature_norm, oracle=method.oracle)
     own = cell.trial_seed("method", mask, seed) if method.per_seed else cell.method_seed(mask)
     context = Context(own, device, report, cache, anew)
-    return MaskedCell(cell, method, protocol, complete, graph, context)
+    return MaskedCell(cell, method, protocol, graph_of(cell), complete, graph, context)
 
 
 def prepare(masked: MaskedCell) -> Preparation:
@@ -104,8 +122,12 @@ def prepare(masked: MaskedCell) -> Preparation:
     start = time.perf_counter()
     prepared = method.prepare(own, masked.context)
     seconds = time.perf_counter() - start + prepared.facts.get("cached_seconds", 0.0)
-    observed = masked.graph.observed
+    complete, observed = masked.complete, masked.graph.observed
     facts = {"missing_share": observed.missing_share, **prepared.facts}
+    if complete.known is not None:
+        facts["natural_share"] = complete.natural_share
+    if has_own_splits(masked.cell, masked.loaded):
+        facts["own_split"] = True
     if prepared.filled is not None and masked.protocol.feature_norm == "none" and not method.oracle:
-        facts |= imputation_error(prepared.filled, masked.complete.features, observed)
+        facts |= imputation_error(prepared.filled, complete.features, scored(complete, observed))
     return Preparation(prepared, facts, seconds)

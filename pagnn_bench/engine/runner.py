@@ -156,11 +156,11 @@ def _print_plan(requests: Sequence[Request], plan: Sequence[Batch]) -> None:
 
 def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, settings: Settings) -> Ending:
     """Train all batches and save each as it ends. A batch that breaks off does not stop the others."""
-    from pagnn_bench.engine.execute import stack_key
-    from pagnn_bench.engine.prepare import graph_of
+    from pagnn_bench.engine.execute import check_graph, stack_key
 
+    masks = {request.cell.hash: {mask for mask, _ in request.trials} for request in requests}
     for cell in _cells(plan):
-        graph_of(cell)
+        check_graph(cell, masks[cell.hash])
     backend = open_backend(settings)
     jobs = make_jobs(plan, settings.stack, stack_key)
     scalars = ScalarLog(settings.tensorboard) if settings.tensorboard else None

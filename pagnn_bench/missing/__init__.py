@@ -1,7 +1,9 @@
-"""Who is observed (``observed``), and the graph without the rest (``graph``)."""
+"""Who is observed (``observed``, ``natural``), and the graph without the rest (``graph``, ``scale``)."""
 
 from pagnn_bench.missing.graph import FEATURE_NORMS, IncompleteGraph, hide
-from pagnn_bench.missing.observed import PATTERNS, Observed, check_missing, draw_observed
+from pagnn_bench.missing.natural import is_natural, observe
+from pagnn_bench.missing.observed import PATTERNS, Observed, check_missing, draw_observed, drawn_pattern
+from pagnn_bench.missing.scale import standardise
 
 __all__ = [
     "FEATURE_NORMS",
@@ -10,5 +12,9 @@ __all__ = [
     "Observed",
     "check_missing",
     "draw_observed",
+    "drawn_pattern",
     "hide",
+    "is_natural",
+    "observe",
+    "standardise",
 ]

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from pagnn_bench.config.errors import refuse
 from pagnn_bench.config.schema import FLAG, SHARE, Schema, Valid, check_group, one_of
 
-PATTERNS = ("rows", "cells", "biased")
-_PATTERN = one_of(PATTERNS)
+PATTERNS = ("rows", "cells", "biased")  # what can be drawn
+_PATTERN = one_of([*PATTERNS, "natural"])
 _NOT_EXACT = Valid(
     lambda value: value is False, "choose false: exact counts are defined for type1 and type2, not for biased"
 )
@@ -25,6 +25,7 @@ MISSING: dict[str, Schema] = {
     "rows": {"pattern": _PATTERN, "exact": FLAG},
     "cells": {"pattern": _PATTERN, "exact": FLAG},
     "biased": {"pattern": _PATTERN, "exact": _NOT_EXACT, "low": SHARE, "high": SHARE},
+    "natural": {"pattern": _PATTERN, "further": one_of(("cells", "rows")), "exact": FLAG},
 }
 
 
@@ -50,6 +51,19 @@ class Observed:
         expected, mask = ((self.shape[0],), self.rows) if self.rows is not None else (self.shape, self.cells)
         if mask is None or mask.dtype != np.bool_ or mask.shape != expected:
             raise ValueError(f"expected a boolean mask of shape {expected}")
+
+    @classmethod
+    def of(cls, known: np.ndarray) -> Observed:
+        """The mask bool [n, d], by rows if whole rows are missing only: some methods are defined for these alone."""
+        rows = np.asarray(known.all(axis=1))
+        whole = bool((rows == known.any(axis=1)).all())
+        return cls(known.shape, rows=rows) if whole else cls(known.shape, cells=known)
+
+    def __and__(self, other: Observed) -> Observed:
+        """What both masks let through."""
+        if self.rows is not None and other.rows is not None:
+            return Observed(self.shape, rows=self.rows & other.rows)
+        return Observed(self.shape, cells=self.dense() & other.dense())
 
     @property
     def missing_share(self) -> float:
@@ -85,7 +99,7 @@ def draw_observed(missing: Mapping[str, Any], rate: float, shape: tuple[int, int
     """Draw a mask of the configured pattern.
 
     Args:
-        missing: the ``missing`` group: ``pattern``, ``exact``, and for biased ``low``, ``high``.
+        missing: the ``missing`` group: ``pattern``, ``exact``, for biased ``low``, ``high``, for natural ``further``.
         rate: share of missing entries, in [0, 1).
         shape: (n, d).
         seed: seed of the mask (see :meth:`pagnn_bench.config.identity.Cell.mask_seed`).
@@ -96,15 +110,20 @@ def draw_observed(missing: Mapping[str, Any], rate: float, shape: tuple[int, int
     """
     check_missing(missing, rate)
     rng = np.random.default_rng(seed)
-    exact = missing["exact"]
-    if missing["pattern"] == "rows":
+    exact, pattern = missing["exact"], drawn_pattern(missing)
+    if pattern == "rows":
         return Observed(shape, rows=_observe_some(rng, shape[:1], rate, exact))
-    if missing["pattern"] == "cells":
+    if pattern == "cells":
         return Observed(shape, cells=_observe_some(rng, shape, rate, exact))
     # GCNmf's third type: a column is of the badly hit kind with the probability that makes the mean rate come out.
     low, high = missing["low"], missing["high"]
     badly_hit = rng.random(shape[1]) < (rate - low) / (high - low)
     return Observed(shape, cells=_draw_some(rng, shape, np.where(badly_hit, high, low)))
+
+
+def drawn_pattern(missing: Mapping[str, Any]) -> str:
+    """What is hidden by chance: that of ``missing=natural`` comes on top of what is missing anyway."""
+    return str(missing["further"] if missing["pattern"] == "natural" else missing["pattern"])
 
 
 def check_missing(missing: Mapping[str, Any], rate: float) -> None:

@@ -59,16 +59,83 @@ def test_a_graph_without_edges(load):
     assert load({**DENSE, "edges": np.empty((0, 2), dtype=int)}).num_edges == 0
 
 
+GAPS = RNG.random(FEATURES.shape) < 0.4
+MASK = sparse.csr_array(~GAPS)
+SPARSE_MASK = {
+    "observed_data": MASK.data,
+    "observed_indices": MASK.indices,
+    "observed_indptr": MASK.indptr,
+    "observed_shape": np.array(MASK.shape),
+}
+
+
+def test_missing_entries_as_nan_or_by_a_mask_are_the_same_graph(load):
+    graph = load({**DENSE, "features": np.where(GAPS, np.nan, FEATURES)})
+    np.testing.assert_array_equal(graph.known, ~GAPS)
+    np.testing.assert_array_equal(graph.features.toarray(), np.where(GAPS, 0, FEATURES))
+    assert graph.natural_share == pytest.approx(GAPS.mean())
+    assert graph.checksum != load(DENSE).checksum
+    csr = {**DENSE, **SPARSE, "features": None}
+    for senseless in (1e9, np.inf, 0):  # whatever stands at a missing entry
+        spoiled = np.where(GAPS, senseless, FEATURES)
+        assert load({**DENSE, "features": spoiled, "observed": ~GAPS}).checksum == graph.checksum
+        assert load({**DENSE, "features": spoiled, **SPARSE_MASK}).checksum == graph.checksum
+    assert load({**csr, "observed": (~GAPS).astype(np.int8)}).checksum == graph.checksum
+    assert load({**csr, **SPARSE_MASK}).checksum == graph.checksum
+
+
+def test_a_mask_without_gaps_is_no_mask(load):
+    graph = load({**DENSE, "observed": np.ones(FEATURES.shape, dtype=bool)})
+    assert graph.known is None
+    assert graph.checksum == load(DENSE).checksum
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_categories_become_columns_of_0_and_1(load, form):
+    """Column 1 has the values 0, 5 and 7, and a gap."""
+    features = FEATURES.copy()
+    features[:, 1] = np.resize([5, 0, 7], 60)
+    features[3, 1] = np.nan
+    matrix = sparse.csr_array(features)
+    parts = (matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape))
+    arrays = (
+        {**DENSE, "features": features}
+        if form == "dense"
+        else {**DENSE, **dict(zip(SPARSE, parts)), "features": None}
+    )
+    graph = load(arrays, one_hot=[1])
+    assert graph.num_features == 7 + 3
+    np.testing.assert_array_equal(graph.features.toarray()[:, :7], np.delete(FEATURES, 1, axis=1))
+    np.testing.assert_array_equal(
+        graph.features.toarray()[:4, 7:], [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]]
+    )
+    np.testing.assert_array_equal(np.argwhere(~graph.known), [[3, 7], [3, 8], [3, 9]])
+
+
+def test_a_masked_category_is_no_category(load):
+    features, observed = FEATURES.copy(), np.ones(FEATURES.shape, dtype=bool)
+    features[3, 1], observed[3, 1] = 1e9, False
+    graph = load({**DENSE, "features": features, "observed": observed}, one_hot=[1])
+    assert graph.num_features == 7 + 2
+    np.testing.assert_array_equal(np.argwhere(~graph.known), [[3, 7], [3, 8]])
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
+        ({"observed": ~GAPS[:, 1:]}, r"features have the shape \[60, 8\], but observed has \[60, 7\]"),
+        ({"observed": FEATURES + 1}, "observed is true or false for every attribute"),
+        ({"observed": ~GAPS[0]}, "observed is true or false for every attribute"),
+        ({"observed": np.zeros(FEATURES.shape, dtype=bool)}, "all attributes are missing"),
+        ({**SPARSE_MASK, "observed_shape": np.array([3, 3])}, "observed_data, .* are no CSR matrix"),
         ({"features": None}, "the key features is missing; the file has edges, labels"),
         ({"edges": None}, "the key edges is missing"),
         ({"labels": None}, "the key labels is missing"),
         ({"labels": np.where(LABELS < 0, np.nan, LABELS)}, "labels are one integer a node"),
         ({"labels": LABELS[:, None]}, "labels are one integer a node"),
         ({"labels": LABELS[:-1]}, "60 rows of features but 59 labels"),
-        ({"features": FEATURES * np.nan}, "finite"),
+        ({"features": np.where(FEATURES > 0, np.inf, 0)}, "finite"),
+        ({"features": np.full(FEATURES.shape, np.nan)}, "all attributes are missing"),
         ({"features": FEATURES.astype(str)}, "features are one row of numbers a node"),
         ({"features": FEATURES[0]}, "features are one row of numbers a node"),
         ({"features": FEATURES.astype(object)}, "plain arrays .*allow_pickle=False"),
@@ -88,6 +155,26 @@ def test_mistakes_in_the_file(load, changed, words):
     with pytest.raises(RequestError, match=words) as caught:
         load(DENSE | changed)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"one_hot": [8]}, "has no column 8, only 0 to 7"),
+        ({"one_hot": ["a"]}, r"give a list of columns, counted from 0"),
+        ({"standardise": "yes"}, "choose true or false"),
+    ],
+)
+def test_wrong_keys(load, keys, words):
+    with pytest.raises(RequestError, match=words):
+        load(DENSE, **keys)
+
+
+def test_a_file_of_settings_from_before_these_keys(load, tmp_path, data_config):
+    graph = load(DENSE)
+    old = data_config("custom", path=str(tmp_path / "mine.npz"), train_per_class=3, num_val=10)
+    del old["standardise"], old["one_hot"]
+    assert load_graph(old).checksum == graph.checksum
 
 
 def test_a_split_that_is_not_there(load):
@@ -124,7 +211,7 @@ def test_a_flipped_byte_inside_the_archive(tmp_path, data_config):
 def test_no_path_and_no_file(tmp_path, data_config):
     with pytest.raises(RequestError, match=r"data=custom needs the path"):
         load_graph(data_config("custom"))
-    with pytest.raises(RequestError, match="No such file"):
+    with pytest.raises(RequestError, match="no such file"):
         load_graph(data_config("custom", path=str(tmp_path / "absent.npz")))
 
 

@@ -87,7 +87,8 @@ def test_checksum_ignores_the_name():
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"features": FEATURES * np.nan}, "finite"),
+        ({"features": np.where(FEATURES > 0, np.inf, 0)}, "finite"),
+        ({"features": np.full(FEATURES.shape, np.nan)}, "all attributes are missing"),
         ({"features": np.full((4, 3), 1e300)}, "finite"),
         ({"features": np.empty((0, 3))}, "empty"),
         ({"features": FEATURES[:3]}, "3 rows of features but 4 labels"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pagnn_bench.config.errors import RequestError
@@ -35,6 +36,13 @@ def test_masks_are_used_if_they_are_one_dimensional(load):
     assert load("many_masks").split.sizes == (6, 10, 24)
 
 
+def test_nan_is_a_missing_attribute_or_a_missing_label(load):
+    graph, node = load("gaps"), np.arange(40)
+    np.testing.assert_array_equal(~graph.known, node[:, None] % 3 == node % 3)
+    assert graph.features.nnz == 0  # the ones are on the diagonal, which is missing
+    assert graph.labels.tolist() == [-1] * 4 + [k % 2 for k in range(4, 40)]
+
+
 def test_names_tell_datasets_apart(load):
     assert load().name == "tiny_dataset.Tiny-default"
     assert load("masks").name == "tiny_dataset.Tiny-masks"
@@ -64,6 +72,7 @@ def test_a_dataset_without_files(load):
         ({"args": {"colour": "red"}}, "cannot make it .*colour"),
         ({"args": {"name": "broken"}}, "cannot make it .*ConnectionError: no network"),
         ({"args": {"name": "no_features"}}, "needs node features"),
+        ({"args": {"name": "half"}}, "labels are one integer a node"),
         ({"args": {"name": "multilabel"}}, "labels are one integer a node"),
         ({"split": "dataset"}, "choose one of random, auto"),
     ],

@@ -161,7 +161,8 @@ def test_unknown_names(data_config, source, known):
 
 def test_unknown_source(data_config):
     with pytest.raises(
-        RequestError, match=r"data.source=magic: choose one of planetoid, amazon, synthetic, custom, pyg"
+        RequestError,
+        match=r"data.source=magic: choose one of planetoid, amazon, synthetic, custom, table, pyg",
     ):
         load_graph(data_config("cora", source="magic"))
 

@@ -36,14 +36,16 @@ def describe_trials(results: Sequence[Result], usual: int | None) -> list[str]:
         if alike
         else "highest if it is the highest on common masks, too, of the methods with several where there are such"
     )
+    units = {result.summary.unit for result in results if result.summary.trials}
+    unit = units.pop() if len(units) == 1 else "mask"
     text = [
-        f"Test accuracy in percent: mean of the means of masks, ± their standard deviation; in bold the {best}."
+        f"Test accuracy in percent: mean of the means of {unit}s, ± their standard deviation; in bold the {best}."
     ]
     if any(Name.parse(result.key.method).plain == CEILING for result in results):
         text.append("Full features sees what is hidden, and is not compared.")
     every = "in every entry" if all(result.summary.trials == usual for result in results) else "unless noted"
     masks = {result.summary.masks for result in results if result.summary.trials == usual}
-    on = count(masks.pop(), "mask") if len(masks) == 1 else f"{min(masks)} to {max(masks)} masks"
+    on = count(masks.pop(), unit) if len(masks) == 1 else f"{min(masks)} to {max(masks)} {unit}s"
     text.append(f"n = {count(usual or 0, 'trial')} on {on} {every}.")
     if failed := sum(result.summary.failed for result in results):
         text.append(f"{count(failed, 'trial')} failed and left out.")

@@ -1,0 +1,78 @@
+"""A ``torch_geometric.data.Data``: in a file of ``torch.save``, or as a dataset gives it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.data.graph import Split
+from pagnn_bench.data.raw import RawGraph
+
+
+def read_saved(path: str, content: bytes) -> RawGraph:
+    """The graph in a file of ``torch.save``: a ``Data``, or the dictionary of its tensors.
+
+    Nothing but tensors, plain values, the classes of which a ``Data`` is made and those that torch_geometric itself
+    declares safe is loaded: such a file is a pickle, and a pickle can run anything.
+    """
+    import torch
+    from torch_geometric.data import Data
+    from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+    from torch_geometric.data.storage import GlobalStorage
+
+    # Only those that are not allowed yet: at its end the block forbids what it was given, and torch_geometric, which
+    # has allowed some of them for good, would then read its own files in the unsafe way.
+    allowed = torch.serialization.get_safe_globals()
+    classes = [kind for kind in (Data, DataEdgeAttr, DataTensorAttr, GlobalStorage) if kind not in allowed]
+    try:
+        with torch.serialization.safe_globals(classes):
+            data = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except Exception as error:  # a damaged pickle may surface as anything
+        reason = " ".join(str(error).split())[:200]
+        raise RequestError(
+            f"data.path={path}: cannot be loaded as a torch_geometric Data of plain tensors ({reason})."
+        ) from error
+    if isinstance(data, dict):
+        data = Data.from_dict(data)
+    if not isinstance(data, Data):
+        raise RequestError(
+            f"data.path={path}: holds a {type(data).__name__}; save one torch_geometric Data with torch.save."
+        )
+    return raw_graph(data, f"data.path={path}", "file")
+
+
+def raw_graph(data: Any, where: str, split: str) -> RawGraph:
+    """Take over features (NaN = missing), links and labels of a ``Data``.
+
+    Args:
+        data: with ``x``, ``edge_index``, ``y`` and perhaps ``train_mask``, ``val_mask``, ``test_mask``.
+        where: it comes from, for the sentence of a refusal.
+        split: what a split by masks is called; only one-dimensional masks are one.
+    """
+    if any(getattr(data, key, None) is None for key in ("x", "edge_index", "y")):
+        raise RequestError(f"{where}: needs node features, links and labels (x, edge_index, y).")
+    if data.x.dim() != 2:
+        raise RequestError(f"{where}: x is one row of numbers a node, found the shape {list(data.x.shape)}.")
+    x = data.x.detach().to_sparse_coo().coalesce()  # some come dense, some sparse; NaN is kept as a value
+    features = sparse.coo_array(
+        (x.values().numpy(), tuple(x.indices().numpy())), shape=tuple(x.shape)
+    ).tocsr()
+    labels = data.y.reshape(len(data.y), -1).squeeze(1).numpy()  # [n] or [n, 1]
+    masks: list[Any] = [getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")]
+    splits: dict[str, Callable[[], Split]] = {}
+    if all(mask is not None and mask.dim() == 1 for mask in masks):
+        splits[split] = lambda: Split(*(np.flatnonzero(mask.numpy()) for mask in masks))
+    return RawGraph(features, data.edge_index.numpy(), _whole(labels), splits=splits)
+
+
+def _whole(labels: np.ndarray) -> np.ndarray:
+    """Classes that come as floating point numbers, with NaN for «unlabelled» (GraphLand), as integers."""
+    if labels.dtype.kind != "f" or labels.ndim != 1:
+        return labels
+    filled = np.nan_to_num(labels, nan=-1, posinf=0.5, neginf=0.5)
+    return filled.astype(np.int64) if (filled == np.floor(filled)).all() else labels

@@ -1,0 +1,75 @@
+"""Tables from files: CSV, TSV, Parquet and GraphML, as pandas data frames."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from pagnn_bench.config.errors import RequestError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+PARQUET = (".parquet", ".pq")
+EMPTY = ["", "NaN", "nan", "NA", "N/A", "null"]  # cells of a CSV file in which nothing is
+
+
+def is_graphml(path: str) -> bool:
+    """Whether a file is both tables in one."""
+    return PurePath(path).suffix.lower() == ".graphml"
+
+
+def read_sheet(key: str, path: str, content: bytes, text: Sequence[str] | None) -> pd.DataFrame:
+    """A table with a line of column names; empty cells are missing.
+
+    Args:
+        key: which key of ``data`` names the file, for the sentence of a refusal.
+        path: the file as the user gave it; its ending tells the format.
+        content: what is in it.
+        text: columns to keep as text, so that the id 007 is not 7; None for all columns.
+    """
+    import pandas as pd
+
+    ending = PurePath(path).suffix.lower()
+    try:
+        if ending in SEPARATORS:
+            form = {"sep": SEPARATORS[ending], "keep_default_na": False}
+            columns = pd.read_csv(io.BytesIO(content), nrows=0, **form).columns
+            names = columns if text is None else columns.intersection(list(text))
+            # In a column of ids only an empty cell is missing: somebody may be called NA.
+            empty = {column: [""] if column in names else EMPTY for column in columns}
+            types = dict.fromkeys(names, str)
+            return pd.read_csv(io.BytesIO(content), dtype=types, na_values=empty, index_col=False, **form)
+        if ending in PARQUET:
+            table = pd.read_parquet(io.BytesIO(content))
+            for column in table.columns if text is None else table.columns.intersection(list(text)):
+                table[column] = table[column].astype("string").astype(object)
+            return table
+    except ImportError as error:
+        raise RequestError(
+            f"data.{key}={path}: Parquet needs the package pyarrow; pip install 'pagnn-bench[parquet]' brings it."
+        ) from error
+    except (ValueError, OSError, pd.errors.ParserError) as error:  # pyarrow's errors are among these
+        reason = " ".join(str(error).split())
+        raise RequestError(f"data.{key}={path}: cannot be read as a table ({reason}).") from error
+    endings = ", ".join([*SEPARATORS, *PARQUET, *([".graphml"] if key == "nodes" else [])])
+    raise RequestError(f"data.{key}={path}: the ending tells the format; choose one of {endings}.")
+
+
+def read_graphml(path: str, content: bytes) -> tuple[pd.DataFrame, pd.DataFrame, pd.Series]:
+    """(table of the nodes with their attributes, table of the edges, ids of the nodes) of a GraphML file."""
+    import networkx as nx
+    import pandas as pd
+
+    try:
+        graph = nx.read_graphml(io.BytesIO(content))
+    except Exception as error:  # foreign code: a wrong file may surface as anything
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise RequestError(f"data.nodes={path}: cannot be read as GraphML ({reason}).") from error
+    ids = list(graph.nodes)
+    nodes = pd.DataFrame([attributes for _, attributes in graph.nodes(data=True)], index=range(len(ids)))
+    edges = pd.DataFrame([edge[:2] for edge in graph.edges], columns=["source", "target"], dtype=object)
+    return nodes, edges, pd.Series(ids, dtype=object)

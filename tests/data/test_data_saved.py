@@ -1,0 +1,86 @@
+"""A saved ``torch_geometric.data.Data`` is a graph; what else a pickle may hold is refused, never run."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.data import load_graph
+
+NODE = torch.arange(30)
+X = torch.where(
+    torch.rand(30, 5, generator=torch.Generator().manual_seed(0)) < 0.3, torch.nan, torch.ones(30, 5)
+)
+RING = torch.stack([NODE, (NODE + 1) % 30])
+GRAPH = Data(x=X, edge_index=RING, y=NODE % 2)
+MASKS = {"train_mask": NODE < 4, "val_mask": (NODE >= 4) & (NODE < 10), "test_mask": NODE >= 15}
+
+
+@pytest.fixture
+def load(tmp_path, data_config):
+    def save_and_load(data, name="graph.pt", **keys):
+        torch.save(data, tmp_path / name)
+        keys = {"path": str(tmp_path / name), "train_per_class": 3, "num_val": 10} | keys
+        return load_graph(data_config("custom", **keys))
+
+    return save_and_load
+
+
+def test_a_data_with_gaps(load):
+    graph = load(GRAPH)
+    assert (graph.num_nodes, graph.num_edges, graph.num_classes) == (30, 30, 2)
+    np.testing.assert_array_equal(graph.known, ~X.isnan().numpy())
+    assert graph.split.sizes == (6, 10, 14)
+    assert load(GRAPH.to_dict(), "other.pth").checksum == graph.checksum
+
+
+def test_its_masks_are_a_split(load):
+    masked = Data(**GRAPH.to_dict(), **MASKS)
+    assert load(masked).split.sizes == load(masked, split="file").split.sizes == (4, 6, 15)
+    assert load(masked, split="random").split.sizes == (6, 10, 14)
+
+
+def test_what_torch_allows_is_as_it_was_before(load):
+    """Else torch_geometric, which allows ``Data`` for good, would read its own files in the unsafe way afterwards."""
+    before = set(torch.serialization.get_safe_globals())
+    assert Data in before
+    load(GRAPH)
+    assert set(torch.serialization.get_safe_globals()) == before
+
+
+class Evil:
+    def __reduce__(self):
+        return os.mkdir, ("was_run",)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (Data(x=X, y=NODE % 2), r"needs node features, links and labels \(x, edge_index, y\)"),
+        (
+            Data(x=X[:, 0], edge_index=RING, y=NODE % 2),
+            r"x is one row of numbers a node, found the shape \[30\]",
+        ),
+        (Data(x=X, edge_index=RING, y=NODE[:-1] % 2), "30 rows of features but 29 labels"),
+        (X, "holds a Tensor; save one torch_geometric Data"),
+        (Evil(), "cannot be loaded as a torch_geometric Data of plain tensors"),
+        ({"x": X, "evil": Evil()}, "cannot be loaded as a torch_geometric Data of plain tensors"),
+    ],
+)
+def test_mistakes(load, tmp_path, monkeypatch, content, words):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RequestError, match=words) as caught:
+        load(content)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "was_run").exists()
+
+
+def test_no_file_of_torch(tmp_path, data_config):
+    (tmp_path / "odd.pt").write_bytes(b"plain text")
+    with pytest.raises(RequestError, match="cannot be loaded"):
+        load_graph(data_config("custom", path=str(tmp_path / "odd.pt")))
