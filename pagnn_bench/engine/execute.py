@@ -64,7 +64,7 @@ def pick_device(name: str) -> torch.device:
 
 def check_cell(cell: Cell) -> None:
     """Refuse a wrong request before anything is trained or written; reads no data."""
-    build_method(cell.method)
+    method = build_method(cell.method)
     check_data(cell.data)
     protocol = Protocol.from_config(cell.protocol)
     if protocol.precision != "float32" and not method.has_bfloat16:
