@@ -11,16 +11,20 @@ from pathlib import Path
 import pytest
 
 TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+MODULE = re.search(r"^## Your own torch module.*?(?=^## )", TEXT, re.DOTALL | re.MULTILINE)
 SECTION = re.search(r"^## Add your own method.*?(?=^## )", TEXT, re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory) -> list[str]:
-    """What the commands of the section print, in a folder that holds its files and nothing else."""
-    folder = tmp_path_factory.mktemp("mine")
     assert SECTION is not None
-    blocks = BLOCK.findall(SECTION[0])
+    return printed_by(SECTION[0], tmp_path_factory.mktemp("mine"))
+
+
+def printed_by(section: str, folder: Path) -> list[str]:
+    """What the commands of a section print, in a folder that holds its files and nothing else."""
+    blocks = BLOCK.findall(section)
     for language, content in blocks:
         if language in ("python", "yaml"):
             name = re.match(r"# (\S+)\n", content)
@@ -69,3 +73,15 @@ def test_the_example_is_compared_with_methods_of_the_package(outputs):
     assert "3 done already, 3 to train" in outputs[3]
     assert accuracy("Shrunk mean", outputs[3]) == accuracy("Shrunk mean", outputs[2])
     assert accuracy("MF", outputs[3]) > 50  # chance is a seventh
+
+
+def test_the_module_trains_and_reaches_what_the_text_says(tmp_path):
+    assert MODULE is not None
+    own, other, behind = printed_by(MODULE[0], tmp_path)
+    label = r"Module on Synthetic, type1, rate 0\.5 \(args\.scale=0\.1,module=gnn\.MyGNN\): test accuracy ([\d.]+) %"
+    found, said = (re.search(label, text) for text in (own, MODULE[0]))
+    assert found
+    assert said
+    assert float(found[1]) == pytest.approx(float(said[1]), abs=0.5)
+    assert "module=torch_geometric.nn.GAT" in other
+    assert "network=gnn.MyGNN" in behind
