@@ -51,7 +51,8 @@ def peak_bytes(job: Job) -> float:
     entries = nodes * features
     hidden = cell.method.get("hidden", 16) * cell.method.get("components", 1)  # those of GCNmf's mixture
     filled = isinstance(method, ImputationMethod) or "components" in cell.method
-    stored = entries if filled else min(entries, graph.features.nnz * (1 + degree))
+    known = graph.features.nnz * (1 - cell.rate)
+    stored = entries if filled else min(entries, known * (1 + degree))
     dense = stored > DENSE_FROM * entries
     train_share = min(1.0, len(graph.split.train) * (1 + degree) / max(1, nodes))
     if dense:
