@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.text import count
 from pagnn_bench.engine.cores import granted_cores, usable_cores
 from pagnn_bench.engine.plan import Batch, Job, Settings
 
-# A plan of fewer epochs of single trials than this is over, on a small graph, before processes have paid off; and most
-# trials stop early, long before `max_epochs`.
-WORTH_EPOCHS, USUAL_EPOCHS = 2500, 200
+# Workers pay where one process would take longer than this: starting them takes three seconds of processor time.
+WORTH_SECONDS = 4.0
+EPOCH_SECONDS = 0.3e-3  # of one trial in a stack, on the smallest graphs
+USUAL_EPOCHS = 400  # most trials stop early, long before `max_epochs`
 # Processor time of a stack, counted in trials: its members and two more. Measured with PaGNN-N on Cora: 100 epochs of
 # 20, 10, 5, 2 and 1 trials took 1.23, 0.68, 0.39, 0.22 and 0.16 s; with dense input the surcharge is smaller.
 STACK_SURCHARGE = 2
@@ -30,23 +32,25 @@ class Choice(NamedTuple):
 
 
 def may_need_workers(plan: Sequence[Batch], settings: Settings) -> bool:
-    """Whether workers should get ready before the graphs are known; needs no torch."""
+    """Whether workers should get ready before it is known how large the graphs are; needs no torch."""
     if settings.n_jobs != "auto":
         return settings.n_jobs > 1
-    return _processes_by_cores(settings) > 1 and _is_worth_while(plan)
+    return _processes_by_cores(settings) > 1 and _seconds(plan) >= WORTH_SECONDS
 
 
 def choose_processes(jobs: Sequence[Job], settings: Settings) -> Choice:
     """As many processes as cores, jobs and memory allow, one thread each; on GPUs one process each."""
     from pagnn_bench.engine.execute import pick_device
     from pagnn_bench.engine.memory import affordable_processes
+    from pagnn_bench.engine.workload import entry_seconds
 
     if pick_device(settings.device).type == "cuda":
         gpus = visible_gpus() if settings.device in ("auto", "cuda") else 1
         return Choice(max(1, min(gpus, len(jobs))), settings.threads)
     threads = settings.threads or 1
     wanted = min(_processes_by_cores(settings), sum(map(_size, jobs)))
-    if wanted == 1 or not _is_worth_while(batch for job in jobs for batch in job):
+    batches = [batch for job in jobs for batch in job]
+    if wanted == 1 or _seconds(batches, entry_seconds) < WORTH_SECONDS:
         return Choice(1, threads)
     wanted = min(wanted, len(fill_last_round(jobs, wanted)))
     affordable = affordable_processes(jobs, wanted)
@@ -123,10 +127,11 @@ def _processes_by_cores(settings: Settings) -> int:
     return max(1, granted_cores() // (settings.threads or 1))
 
 
-def _is_worth_while(batches: Iterable[Batch]) -> bool:
-    return sum(len(batch.seeds) * _epochs(batch) for batch in batches) >= WORTH_EPOCHS
+def _seconds(batches: Iterable[Batch], size: Callable[[Cell], float] = lambda cell: 0.0) -> float:
+    """Rough time in one process; without ``size``, what an epoch costs beyond the least, no graph counts as large."""
+    return sum(len(batch.seeds) * _epochs(batch) * (EPOCH_SECONDS + size(batch.cell)) for batch in batches)
 
 
 def _epochs(batch: Batch) -> int:
-    limit = batch.cell.protocol.get("max_epochs")
+    limit = batch.cell.protocol.get("max_epochs")  # not checked yet when workers may be called
     return min(limit, USUAL_EPOCHS) if isinstance(limit, int) else USUAL_EPOCHS

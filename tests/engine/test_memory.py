@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pagnn_bench.config.identity import Cell
-from pagnn_bench.config.sweep import compose_combinations
 from pagnn_bench.engine import memory
-from pagnn_bench.engine.plan import Batch, Job
 
 MEMINFO = {"meminfo": "MemTotal:  16 kB\nMemAvailable:  8 kB\n"}
 VERSION_2 = {
@@ -53,17 +50,3 @@ def test_the_largest_jobs_may_meet(monkeypatch, free, expected):
     monkeypatch.setattr(memory, "free_bytes", lambda: free)
     monkeypatch.setattr(memory, "peak_bytes", float)
     assert memory.affordable_processes([10, 20, 40, 30], wanted=3) == expected
-
-
-def job(*words: str, seeds: int = 20) -> Job:
-    [config] = compose_combinations(["data=synthetic", "data.num_features=3000", *words])
-    return (Batch(Cell.from_config(config), 0, list(range(seeds)), 0),)
-
-
-def test_what_makes_a_peak_higher():
-    sparse = memory.peak_bytes(job("method=pagnn_n"))
-    assert memory.PROCESS < sparse < memory.peak_bytes(job("method=mf")), "filled in, hence dense"
-    for more in ("data.num_nodes=4000", "data.num_features=6000", "method.hidden=64"):
-        assert memory.peak_bytes(job("method=pagnn_n", more)) > sparse, more
-    assert memory.peak_bytes(job("method=pagnn_n", seeds=5)) < sparse
-    assert memory.peak_bytes(job("method=gcnmf")) > memory.peak_bytes(job("method=mf"))

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from pagnn_bench.config.identity import Cell
-from pagnn_bench.engine import cores, memory, processes
+from pagnn_bench.engine import cores, memory, processes, workload
 from pagnn_bench.engine.plan import Batch, Job
 from pagnn_bench.engine.processes import Choice, choose_processes, fill_last_round, may_need_workers
 from tests.engine.test_plan import SETTINGS
@@ -27,13 +27,14 @@ def sizes(jobs: list[Job]) -> list[int]:
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A machine with so many cores, memory for so many jobs, and so many GPUs."""
+    """A machine with so many cores, memory for so many jobs, so many GPUs, and so many seconds for an epoch."""
 
-    def make(usable: int, fitting: float = 1000, gpus: int = 0) -> None:
+    def make(usable: int, fitting: float = 1000, gpus: int = 0, epoch: float = 0.01) -> None:
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
         monkeypatch.setattr(cores, "usable_cores", lambda: usable)
         monkeypatch.setattr(processes, "usable_cores", lambda: usable)
         monkeypatch.setattr(memory, "peak_bytes", lambda job: 1.0)
+        monkeypatch.setattr(workload, "entry_seconds", lambda cell: epoch)
         monkeypatch.setattr(memory, "free_bytes", lambda: fitting)
         monkeypatch.setattr(processes, "visible_gpus", lambda: gpus)
         monkeypatch.setattr("torch.cuda.is_available", lambda: gpus > 0)
@@ -68,10 +69,14 @@ def test_no_more_than_there_are_trials(machine):
 
 def test_a_plan_that_is_over_at_once_stays_in_this_process(machine):
     machine(4)
-    short = dataclasses.replace(LONG, protocol={**LONG.protocol, "max_epochs": 5})
+    short = dataclasses.replace(LONG, protocol={**LONG.protocol, "max_epochs": 2})
     assert choose_processes(jobs_of(5, cell=short), AUTO) == Choice(1, threads=1)
     assert not may_need_workers([batch for job in jobs_of(5, cell=short) for batch in job], AUTO)
     assert may_need_workers([batch for job in jobs_of(5) for batch in job], AUTO)
+    machine(4, epoch=0.0)
+    assert choose_processes(jobs_of(1), AUTO).processes == 1
+    machine(4, epoch=0.001)
+    assert choose_processes(jobs_of(1), AUTO).processes == 4, "a large graph"
     assert not may_need_workers([batch for job in jobs_of(5) for batch in job], SETTINGS)
 
 
