@@ -9,9 +9,9 @@ STAMP := .venv/installed-$(EXTRAS)
 .DEFAULT_GOAL := help
 .PHONY: help setup demo tables report docs fill recompute test lint types format clean
 
-# For `fill` and `recompute`: DEVICE=cuda on a machine with a GPU, JOBS=4 for as many processes.
+# For `fill` and `recompute`: DEVICE=cpu beside a GPU; JOBS=4 for so many processes instead of one a core or GPU.
 DEVICE ?= auto
-JOBS ?= 1
+JOBS ?= auto
 CELLS ?= 10
 PAPER := mf,vae,gain,gcnmf,pagnn_m,pagnn_n
 CONTROLS := zero,fp,pcfi,mask_concat,full

@@ -42,7 +42,7 @@ def main() -> int:
         "--disable-usage-stats",
     ]
     ways = {
-        "one process": [],
+        "one process": ["n_jobs=1"],
         "n_jobs=2": ["n_jobs=2"],
         "Ray, 2 workers": ["backend=ray", f"backend.address=127.0.0.1:{PORT}"],
     }

@@ -57,6 +57,11 @@ def or_null(valid: Valid) -> Valid:
     return Valid(lambda value: value is None or valid.accepts(value), f"{valid.choices}, or null")
 
 
+def or_auto(valid: Valid) -> Valid:
+    """The same, or the word ``auto``."""
+    return Valid(lambda value: value == "auto" or valid.accepts(value), f"{valid.choices}, or auto")
+
+
 def _finite(value: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+
 
 def usable_cores() -> int:
     """Cores that this process may use: fewer than the machine has, where a batch system or a container says so."""
     import joblib  # slow to import, and only needed for training
 
     return joblib.cpu_count()
+
+
+def granted_cores() -> int:
+    """Usable cores, but no more than OMP_NUM_THREADS where it is set: who limits threads means the whole command."""
+    limit = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    return min(usable_cores(), int(limit)) if limit.isdecimal() and int(limit) > 0 else usable_cores()
 
 
 def set_threads(threads: int | None) -> int:

@@ -6,11 +6,11 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import Cell, parse_indices
-from pagnn_bench.config.schema import FLAG, Schema, Valid, check_values, or_null, whole
+from pagnn_bench.config.schema import FLAG, Schema, Valid, check_values, or_auto, or_null, whole
 from pagnn_bench.records.store import Store
 
 MAX_THREADS = 1024  # torch dies of a hundred thousand
@@ -20,7 +20,7 @@ REQUEST_KEYS = frozenset({"method", "data", "missing", "protocol", "rate", "mask
 SETTINGS: Schema = {
     "results_dir": Valid(lambda value: value not in (None, ""), "give the name of a folder"),
     "stack": whole(1),
-    "n_jobs": whole(1),
+    "n_jobs": or_auto(whole(1)),
     "threads": or_null(whole(1, MAX_THREADS)),
     "force": FLAG,
     "train_curve": FLAG,
@@ -81,7 +81,7 @@ class Settings:
     train_curve: bool
     cache: bool
     dry_run: bool
-    n_jobs: int
+    n_jobs: int | Literal["auto"]
     backend: dict[str, Any]
     tensorboard: str | None
 

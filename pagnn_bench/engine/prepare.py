@@ -23,13 +23,14 @@ from pagnn_bench.training.loop import Protocol
 
 
 @lru_cache(maxsize=4)
-def _load(config: str) -> Graph:
+def load_once(config: str) -> Graph:
+    """The graph of a ``data`` group, given as canonical JSON."""
     return load_graph(json.loads(config))
 
 
 def graph_of(cell: Cell) -> Graph:
     """The cell's graph, loaded once per process."""
-    return _load(canonical_json(cell.data))
+    return load_once(canonical_json(cell.data))
 
 
 def has_own_splits(cell: Cell, graph: Graph) -> bool:

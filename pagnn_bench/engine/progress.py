@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from tqdm import tqdm
 
 from pagnn_bench.config.identity import Cell
+from pagnn_bench.config.text import count, duration
 from pagnn_bench.engine.outcome import Outcome
 
 # How often the bar is drawn: smoothly for a person, rarely into a log file.
 TERMINAL_SECONDS, LOG_SECONDS = 0.2, 30.0
+TURN_SECONDS = 2.0  # how long the batch of one of several processes is shown
 
 
 class Watcher:
@@ -24,6 +26,15 @@ class Watcher:
 
     def report(self, text: str) -> None:
         """How far the preparation of a mask has come (a learned imputation may take minutes)."""
+
+
+class UnderWay(NamedTuple):
+    """A batch that another process is at: how far, as it says itself, and for how many seconds."""
+
+    cell: Cell
+    mask: int
+    note: str
+    seconds: float
 
 
 class Progress(Watcher):
@@ -49,6 +60,7 @@ class Progress(Watcher):
         self._by_cell: dict[str, list[float]] = {}
         self._accuracies: list[float] = []
         self._shown = 0.0
+        self._turn = 0
 
     def __enter__(self) -> Self:
         return self
@@ -71,6 +83,16 @@ class Progress(Watcher):
         if time.monotonic() - self._shown >= self._interval:
             self._shown = time.monotonic()
             self._draw(text)
+
+    def under_way(self, tasks: Sequence[UnderWay]) -> None:
+        """What other processes are at, one after the other, since a line has room for one."""
+        if tasks and time.monotonic() - self._shown >= max(self._interval, TURN_SECONDS):
+            self._shown = time.monotonic()
+            self._turn += 1
+            task = tasks[self._turn % len(tasks)]
+            self.bar.set_description_str(f"{task.cell}, mask {task.mask}", refresh=False)
+            others = f"{count(len(tasks) - 1, 'other')} under way" if len(tasks) > 1 else ""
+            self._draw(", ".join(filter(None, (task.note, f"for {duration(task.seconds)}", others))))
 
     def counted(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
         """Pass on outcomes that were trained out of sight, and count their trials."""

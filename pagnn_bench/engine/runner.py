@@ -109,6 +109,8 @@ def _run(
     wanted = sum(len(request.trials) for request in requests)
     todo = sum(len(batch.seeds) for batch in plan)
     head = f"{count(len(requests), 'cell')}, {count(wanted, 'trial')}:"
+    if plan and not settings.dry_run and check_backend(settings.backend).here:
+        _call_workers(plan, settings)
     _check(plan, settings)  # before a word is said of training
     if settings.dry_run:
         print(f"{head} {wanted - todo} done already, {todo} to train{_estimate(plan, store)}.")
@@ -162,7 +164,7 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
     for cell in _cells(plan):
         check_graph(cell, masks[cell.hash])
     backend = open_backend(settings)
-    jobs = make_jobs(plan, settings.stack, stack_key)
+    jobs = backend.arrange(make_jobs(plan, settings.stack, stack_key))
     scalars = ScalarLog(settings.tensorboard) if settings.tensorboard else None
     store.prepare()
     progress = Progress(sum(len(batch.seeds) for batch in plan), shown=backend.waits)
@@ -193,6 +195,15 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
         print(f"Submitted {what}: {first} to {last}.")
         print(f"pagnn-bench status --results {store.results_dir} shows how far they are.")
     return Ending(int(failed), trained=backend.waits)
+
+
+def _call_workers(plan: Sequence[Batch], settings: Settings) -> None:
+    """Let worker processes get ready while this one still reads and checks what to train."""
+    from pagnn_bench.engine.backends.nursery import warm_up
+    from pagnn_bench.engine.processes import may_need_workers, worker_threads
+
+    if may_need_workers(plan, settings):
+        warm_up(worker_threads(settings))
 
 
 def _check(plan: Sequence[Batch], settings: Settings) -> None:

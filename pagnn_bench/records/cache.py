@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from pagnn_bench.config.atomic import write_atomically
+from pagnn_bench.records.lock import only_one
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +33,8 @@ def cached_array(
     """The array of this key, from its file or computed and kept.
 
     A file that is damaged or belongs to another key is named, and the array is computed again. A folder that cannot
-    be written to costs the next run time and nothing else, so it is only named, too.
+    be written to costs the next run time and nothing else, so it is only named, too. Of several processes that want
+    the same array, one computes it and the others wait.
 
     Args:
         folder: where the files are; None keeps nothing.
@@ -40,21 +42,49 @@ def cached_array(
         compute: makes the array.
         anew: compute it even if there is a file, which is then replaced.
     """
-    path = None if folder is None else folder / f"{key}.npz"
-    if path is not None and path.exists() and not anew:
+    if folder is None:
+        return _computed(compute)
+    path = folder / f"{key}.npz"
+    seen = _version(path)
+    found = None if anew else _found(path, key)
+    if found is not None:
+        return found
+    with only_one(path.with_suffix(".lock")):
+        # What another process has made in the meantime is new enough, even where it was to be made anew.
+        if _version(path) != seen and (found := _found(path, key)) is not None:
+            return found
+        made = _computed(compute)
         try:
-            return _read(path, key)
-        except Exception as error:  # a damaged archive raises anything from zlib.error to NotImplementedError
-            logger.warning("%s is damaged (%s); it is computed again.", path, error)
-    start = time.perf_counter()
-    values = compute()
-    seconds = time.perf_counter() - start
-    if path is not None:
-        try:
-            _write(path, key, values, seconds)
+            _write(path, key, made.values, made.seconds)
         except OSError as error:
             logger.warning("%s could not be kept (%s).", path, error.strerror)
-    return CachedArray(values, seconds, hit=False)
+    return made
+
+
+def _computed(compute: Callable[[], np.ndarray]) -> CachedArray:
+    start = time.perf_counter()
+    values = compute()
+    return CachedArray(values, time.perf_counter() - start, hit=False)
+
+
+def _found(path: Path, key: str) -> CachedArray | None:
+    """The array in a file; None if there is no file, or a damaged one, which is named."""
+    if not path.exists():
+        return None
+    try:
+        return _read(path, key)
+    except Exception as error:  # a damaged archive raises anything from zlib.error to NotImplementedError
+        logger.warning("%s is damaged (%s); it is computed again.", path, error)
+        return None
+
+
+def _version(path: Path) -> tuple[int, int] | None:
+    """Changes whenever a file is written anew; None while there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 def _digest(key: str, values: np.ndarray) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
+import time
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -56,8 +59,38 @@ def test_a_computation_that_fails_leaves_nothing(tmp_path):
 
     with pytest.raises(FloatingPointError):
         cached_array(tmp_path / "new", "some-key", fail)
-    assert not (tmp_path / "new").exists()
+    assert list((tmp_path / "new").iterdir()) == []
     assert not keep(tmp_path).hit
+
+
+def learn_slowly(folder, key: str, anew: bool) -> bool:
+    """In a process of its own: whether the array was already there."""
+
+    def compute():
+        time.sleep(0.3)
+        with open(folder / "computed", "a") as file:
+            file.write("once ")
+        return VALUES
+
+    return cached_array(folder, key, compute, anew).hit
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_processes_that_want_the_same_compute_it_once(tmp_path, anew):
+    if anew:
+        keep(tmp_path)
+    with ProcessPoolExecutor(3, mp_context=multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(time.sleep, [0.2] * 3))  # all are there before it begins
+        hits = list(pool.map(learn_slowly, [tmp_path] * 3, ["some-key"] * 3, [anew] * 3))
+    assert sorted(hits) == [False, True, True]
+    assert (tmp_path / "computed").read_text() == "once "
+    assert not (tmp_path / "some-key.lock").exists()
+
+
+def test_the_lock_of_a_process_that_died_hinders_nobody(tmp_path):
+    (tmp_path / "some-key.lock").touch()
+    assert not keep(tmp_path).hit
+    assert [path.name for path in tmp_path.iterdir()] == ["some-key.npz"]
 
 
 def damaged_once(folder, content: bytes, caplog) -> None:

@@ -41,7 +41,7 @@ class Entry:
 _SBATCH = Valid(lambda value: isinstance(value, Mapping), "give options of sbatch, such as {account: mine}")
 
 BACKENDS = {
-    "local": Entry("pagnn_bench.engine.backends.local:open_local", here=True),
+    "local": Entry("pagnn_bench.engine.backends.local:LocalBackend", here=True),
     "dask": Entry(
         "pagnn_bench.engine.backends.dask:DaskBackend",
         {"address": or_null(TEXT), "timeout": POSITIVE, "shared_storage": FLAG},

@@ -23,6 +23,10 @@ class Backend(ABC):
     waits: ClassVar[bool] = True
     submitted: Sequence[str] = ()
 
+    def arrange(self, jobs: Sequence[Job]) -> list[Job]:
+        """The jobs of a plan as this backend is going to train them; asked once, before anything is written."""
+        return list(jobs)
+
     @abstractmethod
     def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]:
         """The outcome of every batch as soon as it is known; none from a backend that does not wait.

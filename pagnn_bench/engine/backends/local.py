@@ -2,92 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from pagnn_bench.engine.backends.base import Backend
-from pagnn_bench.engine.backends.work import perform, spread_over_gpus
-from pagnn_bench.engine.cores import usable_cores
+from pagnn_bench.engine.backends.crew import Crew, Show, perform_and_tell
+from pagnn_bench.engine.backends.nursery import cool_down
+from pagnn_bench.engine.backends.work import perform
 from pagnn_bench.engine.outcome import Outcome
 from pagnn_bench.engine.plan import Job, Settings
+from pagnn_bench.engine.processes import choose_processes, fill_last_round, spread_over_gpus, worker_threads
 from pagnn_bench.engine.progress import Progress
 
-
-def open_local(settings: Settings) -> Backend:
-    """This process for ``n_jobs=1``, worker processes for more."""
-    return SerialBackend(settings) if settings.n_jobs == 1 else ProcessBackend(settings)
+LOST = "its process was terminated, twice (by the system, for want of memory?)"
 
 
-class SerialBackend(Backend):
-    """One job after the other in this process; the progress bar sees every epoch."""
+class LocalBackend(Backend):
+    """This process, or several workers: ``n_jobs`` of them, or as many as the jobs and the machine make worth while."""
 
     def __init__(self, settings: Settings) -> None:
+        self.processes = 1 if settings.n_jobs == "auto" else settings.n_jobs
         self.settings = settings
 
+    def arrange(self, jobs: Sequence[Job]) -> list[Job]:
+        if self.settings.n_jobs != "auto":
+            return list(jobs)
+        choice = choose_processes(jobs, self.settings)
+        if choice.note:
+            print(choice.note, file=sys.stderr)
+        self.processes = choice.processes
+        self.settings = replace(self.settings, threads=choice.threads)
+        return fill_last_round(jobs, self.processes)
+
     def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]:
-        for job in jobs:
+        if self.processes > 1:
+            yield from progress.counted(self.outcomes(jobs, progress.under_way))
+            return
+        cool_down()  # workers may have been called before it was known that they are not needed
+        for job in jobs:  # here the progress bar sees every epoch
             progress.start(job[0].cell, job[0].mask, sum(len(batch.seeds) for batch in job))
             yield from perform(job, self.settings, progress)
 
+    def outcomes(self, jobs: Sequence[Job], show: Show) -> Iterator[Outcome]:
+        """The outcomes of all batches of all jobs, trained in worker processes.
 
-class ProcessBackend(Backend):
-    """``n_jobs`` worker processes (joblib with loky); outcomes come in the order in which they are finished."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.processes = settings.n_jobs
-        self.settings = replace(settings, threads=threads_per_process(settings))
-
-    def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]:
-        yield from progress.counted(self.outcomes(jobs))
-
-    def outcomes(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
-        """The outcomes of all batches of all jobs.
-
-        A worker process that dies (out of memory, say) takes the pool with it. Those that were under way are then
-        trained one by one: the one that dies again is lost, and the others go on.
+        A job whose process died (out of memory, say) is trained again after all others, when it has the machine to
+        itself; if its process dies again, it is lost.
         """
-        from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-        left = dict(enumerate(jobs))
-        while left:
-            started: set[int] = set()
-            try:
-                for key, outcomes in self._pool(left, started):
-                    del left[key]
-                    yield from outcomes
-            except TerminatedWorkerError:
-                suspects = sorted(started & left.keys())
-                if not suspects:
-                    raise
-                for key in suspects:
-                    job = left.pop(key)
-                    try:
-                        [(_, outcomes)] = self._pool({key: job}, started)
-                    except TerminatedWorkerError as error:
-                        outcomes = [Outcome.lost(batch, error) for batch in job]
-                    yield from outcomes
-
-    def _pool(self, jobs: Mapping[int, Job], started: set[int]) -> Iterator[tuple[int, list[Outcome]]]:
-        """Train these jobs in worker processes; ``started`` gets the key of every one that was handed out."""
-        import joblib
-
-        def handed_out() -> Iterator[Any]:
-            for key, job, settings in spread_over_gpus(jobs, self.settings):
-                started.add(key)
-                yield joblib.delayed(_perform)(key, job, settings)
-
-        # With a single job joblib would train in this process, and die with it.
-        processes = max(2, min(self.processes, len(jobs)))
-        pool = joblib.Parallel(n_jobs=processes, return_as="generator_unordered", pre_dispatch="n_jobs")
-        with joblib.parallel_config("loky", inner_max_num_threads=self.settings.threads):
-            yield from pool(handed_out())
+        threads = worker_threads(self.settings)
+        workers = spread_over_gpus(self.processes, replace(self.settings, threads=threads))
+        orphans = []
+        for job, outcomes in Crew(workers, threads, show, perform_and_tell).train(jobs):
+            if outcomes is None:
+                orphans.append(job)
+            else:
+                yield from outcomes
+        for orphan in orphans:
+            [(job, outcomes)] = Crew(workers[:1], threads, show, perform_and_tell).train([orphan])
+            yield from outcomes or [Outcome.lost(batch, WorkerLost(LOST)) for batch in job]
 
 
-def threads_per_process(settings: Settings) -> int:
-    """The cores divided among the processes: more threads than cores would only wait for each other."""
-    return settings.threads or max(1, usable_cores() // settings.n_jobs)
-
-
-def _perform(key: int, job: Job, settings: Settings) -> tuple[int, list[Outcome]]:
-    return key, perform(job, settings)
+class WorkerLost(RuntimeError):
+    """A worker process ended before its job did."""

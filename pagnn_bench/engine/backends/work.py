@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import traceback
-from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,18 +36,3 @@ def perform(job: Job, settings: Settings, watch: Watcher | None = None) -> list[
     except (Exception, SystemExit) as error:  # a method that calls exit() ends its batch, not the sweep
         message, trace = f"{type(error).__name__}: {error}", traceback.format_exc()
         return [Outcome(batch, collect_provenance(**facts), error=message, traceback=trace) for batch in job]
-
-
-def spread_over_gpus(jobs: Mapping[int, Job], settings: Settings) -> list[tuple[int, Job, Settings]]:
-    """Give every job its device: the visible GPUs in turn where there are several, otherwise as asked."""
-    gpus = visible_gpus() if settings.device in ("auto", "cuda") else 0
-    if gpus < 2:
-        return [(key, job, settings) for key, job in jobs.items()]
-    devices = itertools.cycle(f"cuda:{k}" for k in range(gpus))
-    return [(key, job, replace(settings, device=next(devices))) for key, job in jobs.items()]
-
-
-def visible_gpus() -> int:
-    import torch
-
-    return torch.cuda.device_count()

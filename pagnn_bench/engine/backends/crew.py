@@ -1,0 +1,157 @@
+"""Worker processes that take jobs one by one; one that dies takes nothing with it but the job it was at."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from typing import Any, TypeAlias
+
+from pagnn_bench.engine.backends.nursery import start_worker
+from pagnn_bench.engine.backends.work import perform
+from pagnn_bench.engine.outcome import Outcome
+from pagnn_bench.engine.plan import Batch, Job, Settings
+from pagnn_bench.engine.progress import UnderWay, Watcher
+
+NOTE_SECONDS = 0.5  # how often a worker says how far it is
+
+Perform: TypeAlias = "Callable[[Job, Settings, Connection], list[Outcome]]"
+Show: TypeAlias = "Callable[[Sequence[UnderWay]], None]"
+
+
+class Notes(Watcher):
+    """Tells the parent how far a batch is, now and then."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection, self._told = connection, 0.0
+
+    def epoch(self, epoch: int, finished: Sequence[Any]) -> None:
+        self.report(f"epoch {epoch}")
+
+    def report(self, text: str) -> None:
+        if time.monotonic() - self._told >= NOTE_SECONDS:
+            self._told = time.monotonic()
+            self.connection.send(text)
+
+
+def perform_and_tell(job: Job, settings: Settings, connection: Connection) -> list[Outcome]:
+    """Train a job in a worker process."""
+    return perform(job, settings, Notes(connection))
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A process, and what it is at."""
+
+    settings: Settings
+    connection: Connection
+    pid: int | None = None  # until it has said so
+    job: Job | None = None
+    mask: Hashable = None  # what it has prepared last
+    since: float = 0.0
+    note: str = ""
+
+
+@dataclass
+class Crew:
+    """Trains jobs in processes of its own.
+
+    Attributes:
+        settings: one per process, which may differ in their devices.
+        threads: of every process.
+        show: is told now and then what is under way.
+        perform: what a worker does with a job.
+    """
+
+    settings: Sequence[Settings]
+    threads: int
+    show: Show
+    perform: Perform
+    _workers: list[_Worker] = field(default_factory=list)
+
+    def train(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Outcome] | None]]:
+        """The outcomes of every job as soon as it is done; None if its process died."""
+        waiting = list(jobs)
+        try:
+            for settings in self.settings[: len(jobs)]:
+                self._hire(settings, waiting)
+            while self._workers:
+                for connection in wait([worker.connection for worker in self._workers], NOTE_SECONDS):
+                    worker = next(each for each in self._workers if each.connection is connection)
+                    yield from self._hear(worker, waiting)
+                self.show([_under_way(worker) for worker in self._workers if worker.job])
+        finally:
+            self._dismiss()
+
+    def _hire(self, settings: Settings, waiting: list[Job]) -> None:
+        worker = _Worker(settings, start_worker(self.threads))
+        self._workers.append(worker)
+        self._hand_out(worker, waiting)
+
+    def _hear(self, worker: _Worker, waiting: list[Job]) -> Iterator[tuple[Job, list[Outcome] | None]]:
+        """Take the next message of a worker, or its death."""
+        job = worker.job
+        assert job is not None
+        try:
+            message = worker.connection.recv()
+        except (EOFError, OSError):
+            worker.connection.close()
+            self._workers.remove(worker)
+            if waiting:
+                self._hire(worker.settings, waiting)
+            yield job, None
+            return
+        if isinstance(message, int):
+            worker.pid = message
+        elif isinstance(message, str):
+            worker.note = message
+        else:
+            self._hand_out(worker, waiting)
+            yield job, message
+
+    def _hand_out(self, worker: _Worker, waiting: list[Job]) -> None:
+        """Give a worker its next job, or let it go."""
+        if not waiting:
+            self._workers.remove(worker)
+            worker.connection.close()
+            return
+        job = waiting.pop(_choose(waiting, worker.mask, {other.mask for other in self._workers}))
+        worker.job, worker.mask, worker.since, worker.note = job, mask_of(job[0]), time.monotonic(), ""
+        with suppress(OSError):  # it has just died: its pipe tells, too
+            worker.connection.send((self.perform, (job, worker.settings)))
+
+    def _dismiss(self) -> None:
+        """End whatever is still under way: it is not wanted any more."""
+        for worker in self._workers:
+            if worker.pid is not None:
+                with suppress(OSError):
+                    os.kill(worker.pid, signal.SIGTERM)
+            worker.connection.close()
+        self._workers.clear()
+
+
+def mask_of(batch: Batch) -> Hashable:
+    """Batches of which this is the same may share what takes long to prepare, a learned imputation above all."""
+    cell = batch.cell
+    return cell.method["name"], cell.data["name"], cell.missing["name"], cell.rate, batch.mask
+
+
+def _choose(waiting: Sequence[Job], own: Hashable, taken: set[Hashable]) -> int:
+    """The first job on the mask that a worker has prepared, else on one that nobody is at, else of all.
+
+    So no process prepares again what it has, and none waits for what another is just learning.
+    """
+    masks = [mask_of(job[0]) for job in waiting]
+    if own in masks:
+        return masks.index(own)
+    return next((k for k, mask in enumerate(masks) if mask not in taken), 0)
+
+
+def _under_way(worker: _Worker) -> UnderWay:
+    assert worker.job is not None
+    batch = worker.job[0]
+    return UnderWay(batch.cell, batch.mask, worker.note, time.monotonic() - worker.since)
