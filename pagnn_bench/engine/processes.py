@@ -13,8 +13,9 @@ from pagnn_bench.config.text import count
 from pagnn_bench.engine.cores import granted_cores, usable_cores
 from pagnn_bench.engine.plan import Batch, Job, Settings
 
-# Workers pay where one process would take longer than this: starting them takes three seconds of processor time.
-WORTH_SECONDS = 4.0
+# Workers pay where one process would take longer than this: starting them takes three seconds of processor time, which
+# are hidden only where they can be called before the graphs are read.
+WORTH_SECONDS, LATE_WORTH_SECONDS = 4.0, 10.0
 EPOCH_SECONDS = 0.3e-3  # of one trial in a stack, on the smallest graphs
 USUAL_EPOCHS = 400  # most trials stop early, long before `max_epochs`
 # Processor time of a stack, counted in trials: its members and two more. Measured with PaGNN-N on Cora: 100 epochs of
@@ -50,7 +51,8 @@ def choose_processes(jobs: Sequence[Job], settings: Settings) -> Choice:
     threads = settings.threads or 1
     wanted = min(_processes_by_cores(settings), sum(map(_size, jobs)))
     batches = [batch for job in jobs for batch in job]
-    if wanted == 1 or _seconds(batches, entry_seconds) < WORTH_SECONDS:
+    worth = _seconds(batches) >= WORTH_SECONDS or _seconds(batches, entry_seconds) >= LATE_WORTH_SECONDS
+    if wanted == 1 or not worth:
         return Choice(1, threads)
     wanted = min(wanted, len(fill_last_round(jobs, wanted)))
     affordable = affordable_processes(jobs, wanted)
