@@ -100,7 +100,7 @@ def test_a_slow_contender_gets_fewer_epochs():
 SENTENCES = {
     ("--data", "kora"): "--data kora: kora is none of amacomp,",
     ("--methods", "pagnn_n,"): "--methods pagnn_n,: an empty name is none of ",
-    ("--missing", "type3"): "--missing type3: type3 is none of biased, type1, type2.",
+    ("--missing", "type3"): "--missing type3: type3 is none of biased, natural, type1, type2.",
     ("--seeds", "1,0"): "--seeds 0: give whole numbers of at least 1.",
     ("--seeds", "x"): "--seeds x: give whole numbers of at least 1.",
     ("--repeats", "-1"): "--repeats -1: give whole numbers of at least 1.",
