@@ -69,7 +69,7 @@ def test_training_with_quirks(pattern, dropout):
 
 
 def moments(layer: Moments) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, np.ndarray]:
-    """u, s [n, K, h] and γ [n, K] of one seed, and where γ is not 0 (for single entries u and s are made only there)."""
+    """u, s [n, K, h] and γ [n, K] of one seed, and where γ is not 0 (for single entries u and s exist only there)."""
     u, s, gamma, pairs = layer
     if pairs is None:
         return u[0].detach(), s[0].detach(), gamma[0].detach(), np.ones(gamma[0].shape, dtype=bool)

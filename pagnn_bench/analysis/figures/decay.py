@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ from pagnn_bench.analysis.figures.canvas import INK, PAPER, Figure, Look, Panel,
 from pagnn_bench.analysis.figures.common import describe, grouped, legend, look_of, panels_abreast, title
 from pagnn_bench.analysis.paper import METHODS
 from pagnn_bench.analysis.tables.leads import CITATION, PROTOCOLS
-from pagnn_bench.analysis.tables.results import Result, Results, in_order
+from pagnn_bench.analysis.tables.results import Result, Results, common_masks, in_order
 
 SWEEP = "weight_decay"  # the protocol's name in experiment=weight_decay
 RATE = 0.9
@@ -23,7 +24,7 @@ BAND_FROM = 3  # masks
 
 def decay_figure(results: Results) -> Figure | None:
     """A panel per dataset and type at the highest rate; None without a sweep over weight decay."""
-    swept = [result for result in results.all if _is_swept(result)]
+    swept = _on_common_masks([result for result in results.all if _is_swept(result)])
     if not swept:
         return None
     methods = {result.key.method for result in swept}
@@ -70,6 +71,20 @@ def _is_swept(result: Result) -> bool:
         and result.key.rate == RATE
         and result.key.data in CITATION
     )
+
+
+def _on_common_masks(swept: Sequence[Result]) -> list[Result]:
+    """The points of a line on the masks that all of them have: on others the line would bend without a cause."""
+    lines: dict[tuple[str, str, str], list[Result]] = {}
+    for result in swept:
+        lines.setdefault((*_place(result), result.key.method), []).append(result)
+    masks = {line: common_masks(points) for line, points in lines.items()}
+    return [
+        replace(result, trials=tuple(trial for trial in result.trials if trial.mask in masks[line]))
+        for line, points in lines.items()
+        for result in points
+        if masks[line]
+    ]
 
 
 def _place(result: Result) -> tuple[str, str]:
