@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 
-from pagnn_bench.methods.base import Context
+from pagnn_bench.config.identity import seed_for
+from pagnn_bench.methods.base import Context, Signal
 from pagnn_bench.methods.imputation import ImputationMethod
-from pagnn_bench.methods.values import whole
+from pagnn_bench.methods.values import flag, not_negative, whole
 from pagnn_bench.missing import IncompleteGraph, Observed
 from pagnn_bench.nn.propagate import symmetric_operator
 from pagnn_bench.nn.sparse import csr_tensor
@@ -18,6 +20,8 @@ from pagnn_bench.nn.sparse import csr_tensor
 # Columns do not meet during diffusion, so all steps of a few columns run before the next few: a block of this many
 # entries stays in the processor's cache (twice to five times as fast as whole matrices on the paper's graphs).
 BLOCK_ENTRIES = 1 << 18
+
+CANDIDATES = 20  # training nodes that each training node is compared with for a link, as in DART's code
 
 
 class FeaturePropagation(ImputationMethod):
@@ -28,16 +32,53 @@ class FeaturePropagation(ImputationMethod):
 
     Args:
         num_iterations: steps of the diffusion.
+        link: diffuse over further edges between training nodes of one class (:func:`co_label_links`), the idea of DART
+            (arXiv 2512.06356). The network behind keeps the edges of the graph.
+        random_columns: append so many columns, as a share of d, in which one random node has a value from U(0, 1) that
+            is diffused like an observation. They say where a node is and nothing about its attributes: the control
+            for FISF, which injects such values.
         **common: see :class:`~pagnn_bench.methods.base.TwoLayerMethod`.
     """
 
-    def __init__(self, num_iterations: int, **common: Any) -> None:
+    def __init__(
+        self, num_iterations: int, link: bool = False, random_columns: float = 0, **common: Any
+    ) -> None:
         super().__init__(**common)
         self.num_iterations = whole("num_iterations", num_iterations)
+        self.link, self.random_columns = flag("link", link), not_negative("random_columns", random_columns)
 
     def impute(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
-        operator = symmetric_operator(graph.adjacency)
+        adjacency = co_label_links(graph, context.seed) if self.link else graph.adjacency
+        operator = symmetric_operator(adjacency)
         return diffuse(operator, graph.features, graph.observed, self.num_iterations, context.device)
+
+    def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
+        signal = super().signal(graph, context)
+        count = round(self.random_columns * graph.features.shape[1])
+        if count == 0:
+            return signal
+        columns = self._diffused_noise(graph, count, context)
+        assert isinstance(signal.filled, np.ndarray)
+        wider = self.propagated(graph, np.hstack((signal.filled, columns)))
+        return dataclasses.replace(wider, filled=signal.filled)
+
+    def _diffused_noise(self, graph: IncompleteGraph, count: int, context: Context) -> np.ndarray:
+        rng = np.random.default_rng(seed_for("random columns", seed=context.seed))
+        nodes, values = rng.integers(len(graph.labels), size=count), rng.random(count, dtype=np.float32)
+        start = sp.csr_array((values, (nodes, np.arange(count))), shape=(len(graph.labels), count))
+        fixed = Observed(start.shape, cells=start.toarray() != 0)
+        return diffuse(symmetric_operator(graph.adjacency), start, fixed, self.num_iterations, context.device)
+
+
+def co_label_links(graph: IncompleteGraph, seed: int) -> sp.csr_array:
+    """A with edges between training nodes of one class, CSR [n, n]: each training node is linked to those of its class
+    among ``CANDIDATES`` training nodes drawn at random. (In DART's code such an edge has one direction.)"""
+    rng, train = np.random.default_rng(seed_for("links", seed=seed)), graph.split.train
+    draws = min(CANDIDATES, len(train))
+    pairs = [(node, other) for node in train for other in rng.choice(train, draws, replace=False)]
+    ends = np.array([(i, j) for i, j in pairs if i != j and graph.labels[i] == graph.labels[j]], dtype=int)
+    links = sp.csr_array((np.ones(len(ends)), tuple(ends.reshape(-1, 2).T)), shape=graph.adjacency.shape)
+    return sp.csr_array(((graph.adjacency + links + links.T) > 0).astype(np.float32))
 
 
 def diffuse(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -14,8 +15,11 @@ from pagnn_bench.config.identity import seed_for
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import LearnedImputation
 from pagnn_bench.methods.learning import BestWeights, UnitRange, hold_out
+from pagnn_bench.methods.likelihood import ModelScale
 from pagnn_bench.methods.values import flag, fraction, positive, whole
 from pagnn_bench.missing import IncompleteGraph
+from pagnn_bench.nn.narrow import narrow_layers
+from pagnn_bench.nn.noise import Noise
 
 NOISE = 0.01  # missing inputs are drawn from U(0, 0.01), as in the authors' code
 EPSILON = 1e-8  # inside the logarithms, as in the authors' code
@@ -35,12 +39,14 @@ class GAIN(LearnedImputation):
 
     G and D are perceptrons 2d → width → width → d with ReLU and a sigmoid at the end; one step of D and one of G on
     each batch. A share of the observed entries can be held out (m = 0 for both players): the generator that predicts
-    them best, by cross entropy, is kept, where the authors keep the last one.
+    them best, by cross entropy, is kept, where the authors keep the last one. Numbers (columns of which other values
+    than 0 and 1 are observed) are scaled to [0, 1] by their range, as by the authors; what counts there is half the
+    squared error, in standard deviations.
     The model knows no edges: all nodes without any attribute (type 1) get the same row, up to the noise.
 
     Args:
-        width: units of the hidden layers, at the most d, the number of attributes; None is d.
-        iterations: batches to train on, at the most.
+        width: units of the hidden layers, at most d, the number of attributes; None is d.
+        iterations: batches to train on, at most.
         patience: iterations without a better prediction of the held-out entries after which training stops.
         held_out: share of the observed entries that is held out; 0 trains for all iterations.
         batch: nodes per batch.
@@ -85,11 +91,15 @@ class GAIN(LearnedImputation):
             for array in (unit.scaled(graph), observed, *masks)
         )
         generator = torch.Generator().manual_seed(seed_for("weights and order", seed=context.seed))
-        noise = torch.Generator(context.device).manual_seed(seed_for("noise", seed=context.seed))
+        noise = Noise(seed_for("noise", seed=context.seed), context.device)
         width = min(self.width or x.shape[1], x.shape[1])
-        players = (perceptron(x.shape[1], width, generator).to(context.device) for _ in range(2))
+        players = [perceptron(x.shape[1], width, generator).to(context.device) for _ in range(2)]
+        if context.narrow:
+            for player in players:
+                narrow_layers(player)
         game = Game(*players, alpha=self.alpha, noise=noise)
-        self._train(game, x, learned, held, generator, context)
+        score = Score.of(graph, unit, context.device)
+        self._train(game, x, learned, held, generator, context, score)
         return unit.restored(self._generate(game, x, known).cpu().numpy())
 
     def finish(self, learned: np.ndarray, graph: IncompleteGraph, context: Context) -> np.ndarray:
@@ -104,6 +114,7 @@ class GAIN(LearnedImputation):
         held: Tensor,
         generator: torch.Generator,
         context: Context,
+        score: Score,
     ) -> None:
         """Train both players, and leave the best generator in the game if there are held-out entries to judge it by."""
         players = game.generator, game.discriminator
@@ -112,7 +123,7 @@ class GAIN(LearnedImputation):
         x_judge, m_judge, judge = (part[held.any(dim=1)] for part in (x, learned, held))
         for iteration in range(1, self.iterations + 1):
             context.report(f"GAIN {iteration}/{self.iterations}")
-            batch = torch.randperm(len(x), generator=generator)[: self.batch].to(x.device)
+            batch = torch.randperm(len(x), generator=generator)[: self.batch].to(x.device, non_blocking=True)
             m = learned[batch].to(x.dtype)
             rows, hint = x[batch] * m, m * (game.random(m) < self.hint_rate)
             guess = game.generate(rows, m)
@@ -125,7 +136,7 @@ class GAIN(LearnedImputation):
             adam_g.step()
             if self.held_out > 0 and (iteration % CHECK_EVERY == 0 or iteration == self.iterations):
                 guess = self._generate(game, x_judge, m_judge)
-                if best.is_over(float(F.binary_cross_entropy(guess[judge], x_judge[judge])), iteration):
+                if best.is_over(score(guess, x_judge, judge), iteration):
                     break
         if self.held_out > 0:
             best.restore()
@@ -140,14 +151,12 @@ class GAIN(LearnedImputation):
 class Game:
     """The two players and what each of them loses; all arguments are float [b, d], x is 0 where m is 0."""
 
-    def __init__(
-        self, generator: nn.Module, discriminator: nn.Module, alpha: float, noise: torch.Generator
-    ) -> None:
+    def __init__(self, generator: nn.Module, discriminator: nn.Module, alpha: float, noise: Noise) -> None:
         self.generator, self.discriminator, self.alpha, self.noise = generator, discriminator, alpha, noise
 
     def random(self, like: Tensor) -> Tensor:
         """U(0, 1) of this shape."""
-        return torch.rand(like.shape, generator=self.noise, device=like.device)
+        return self.noise.uniform(*like.shape)
 
     def generate(self, x: Tensor, m: Tensor) -> Tensor:
         """G, for observed and missing entries alike."""
@@ -165,6 +174,37 @@ class Game:
 
     def _judge(self, x: Tensor, m: Tensor, hint: Tensor, guess: Tensor) -> Tensor:
         return self.discriminator(torch.cat((x + (1 - m) * guess, hint), dim=1))
+
+
+@dataclass(frozen=True)
+class Score:
+    """How badly filled values predict others: cross entropy of words, half the squared error of numbers in deviations.
+
+    Attributes:
+        words: bool [d].
+        spread: [d], the standard deviation of a number in [0, 1]; 1 for words.
+    """
+
+    words: Tensor
+    spread: Tensor
+
+    @classmethod
+    def of(cls, graph: IncompleteGraph, unit: UnitRange, device: torch.device) -> Self:
+        scale = ModelScale.of(graph)
+        usable = ~scale.words & (scale.span > 0) & (unit.span > 0)
+        spread = np.divide(scale.span, unit.span, out=np.ones_like(unit.span), where=usable)
+        return cls(torch.from_numpy(scale.words).to(device), torch.from_numpy(spread).to(device))
+
+    def __call__(self, p: Tensor, x: Tensor, judged: Tensor) -> float:
+        """Mean over the judged entries (bool), all [m, d]; NaN of NaN, which on a GPU would end the process."""
+        if p[judged].isnan().any():
+            return float("nan")
+        if self.words.all():
+            return float(F.binary_cross_entropy(p[judged], x[judged]))
+        error = 0.5 * ((x - p) / self.spread).square()
+        return float(
+            torch.where(self.words, F.binary_cross_entropy(p, x, reduction="none"), error)[judged].mean()
+        )
 
 
 def perceptron(features: int, width: int, generator: torch.Generator) -> nn.Sequential:

@@ -15,7 +15,6 @@ from sklearn.mixture import GaussianMixture
 from pagnn_bench.baselines.gcnmf_fill import make_fill
 from pagnn_bench.baselines.gcnmf_layers import (
     AggregatedLayer,
-    FirstLayer,
     Mixture,
     ReferenceLayer,
     Responsibilities,
@@ -49,7 +48,7 @@ class GCNmf(Method):
         hidden: width h of the hidden layer.
         dropout: dropout rate of the input and of the hidden layer.
         components: K.
-        per_seed: fit the mixture anew for every seed instead of once per mask.
+        per_seed: fit the mixture for every seed instead of once per mask.
         reference_quirks: train as the public code does.
     """
 
@@ -64,6 +63,10 @@ class GCNmf(Method):
     @property
     def stackable_dropout(self) -> bool:
         return True
+
+    @property
+    def has_bfloat16(self) -> bool:
+        return not self.reference_quirks
 
     def prepare(self, graph: IncompleteGraph, context: Context) -> Prepared:
         context.report(f"mixture of {self.components}")
@@ -92,7 +95,7 @@ class GCNmf(Method):
         known = observed.dense()[rows] if observed.rows is None else observed.rows[rows, None]
         responsibilities = Responsibilities(graph.features[rows], known, not self.reference_quirks, device)
         fill = make_fill(operator, observed, rows, device)
-        layer: FirstLayer = AggregatedLayer(aggregated[rows], fill, responsibilities, device)
+        layer = AggregatedLayer(aggregated[rows], fill, responsibilities, device)
         if not self.reference_quirks:
             return MixturePart(layer, layer, SparseOperator(second, device), (1.0, 1.0))
         first, columns = neighbourhood(operator, rows)

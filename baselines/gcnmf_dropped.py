@@ -33,6 +33,10 @@ class DroppedRows:
         self.matrices = self.padded(torch.stack((share, share2), dim=1))
         self._step = min(max(16, ENTRIES // self.matrices.shape[2]), len(share))
 
+    def to_bfloat16(self) -> None:
+        self.matrices = self.matrices.bfloat16()
+        self.__dict__.pop("_buffers", None)  # those of the other kind
+
     def padded(self, values: Tensor) -> Tensor:
         """Values [..., d] with zeros behind them: [..., D]."""
         return F.pad(values, (0, -self.width % 64))
@@ -42,7 +46,14 @@ class DroppedRows:
         """Room for a few rows and their masks, which stays: to allocate it costs as much as to fill it."""
         _, both, width = self.matrices.shape
         rows = self.matrices.new_empty(self._step, both, width)
-        return rows, torch.empty(self._step, width // 32, 32, dtype=torch.int32, device=rows.device)
+        kind = self._kind
+        size = torch.iinfo(kind).bits
+        return rows, torch.empty(self._step, width // size, size, dtype=kind, device=rows.device)
+
+    @property
+    def _kind(self) -> torch.dtype:
+        """Integers as long as an entry."""
+        return torch.int32 if self.matrices.dtype == torch.float32 else torch.int16
 
     @cached_property
     def _words(self) -> tuple[Tensor, Tensor]:
@@ -73,6 +84,6 @@ class DroppedRows:
             few, size = index[part], part.stop - part.start
             torch.index_select(self.matrices, 0, few, out=rows[:size])
             if bits is not None:
-                mask = filled(bits.index_select(0, few), masks[:size]).view(size, 1, -1)
-                rows[:size].view(torch.int32).bitwise_and_(mask)
+                mask = filled(bits.index_select(0, few).view(self._kind), masks[:size]).view(size, 1, -1)
+                rows[:size].view(self._kind).bitwise_and_(mask)
             yield part, (rows[:size, 0], rows[:size, 1])

@@ -16,6 +16,7 @@ from pagnn_bench.baselines.gcnmf_dropped import DroppedRows
 from pagnn_bench.baselines.gcnmf_pairs import Pairs
 from pagnn_bench.missing import Observed
 from pagnn_bench.nn.dropout import DropoutStreams
+from pagnn_bench.nn.inputs import DenseInput
 
 # Dropout masks per seed and epoch for the part of the input that is the same in every row (see RowFill). Validation
 # accuracy on Cora, type 1, rate 0.5, weight decay 0.005 (2 masks x 6 seeds, noise about +-0.4): 75.9, 76.0, 75.8 % with
@@ -31,6 +32,12 @@ class Components(NamedTuple):
     sigma2: Tensor
     gamma: Tensor
 
+    def moments(self) -> tuple[Tensor, Tensor]:
+        """μ_k ⊙ W₁ and σ²_k ⊙ W₁ ⊙ W₁ of all components side by side, [S, d, K*h]."""
+        mu, sigma2 = (p.mT.contiguous()[..., None] for p in (self.mu, self.sigma2))
+        wide = self.weight[:, :, None]  # [S, d, 1, h]
+        return (mu * wide).flatten(2), (sigma2 * wide.square()).flatten(2)
+
 
 class Fill(Protocol):
     """Â(1−M)(μ_k ⊙ W₁) and (Â⊙Â)(1−M)(σ²_k ⊙ W₁ ⊙ W₁): [S, r, K, h], or [P, h] of the pairs that count."""
@@ -40,16 +47,14 @@ class Fill(Protocol):
     ) -> tuple[Tensor, Tensor, Pairs | None]: ...
 
 
-def make_fill(
-    operator: sp.csr_array, observed: Observed, rows: np.ndarray, device: torch.device
-) -> RowFill | CellFill:
+def make_fill(operator: sp.csr_array, observed: Observed, rows: np.ndarray, device: torch.device) -> Fill:
     """The cheaper form for this mask; ``operator`` is Â [n, n]."""
     taken = sp.csr_array(operator[rows])
     missing = (~(observed.dense() if observed.rows is None else observed.rows[:, None])).astype(np.float64)
-    first, second = (
-        torch.from_numpy((weights @ missing).astype(np.float32)).to(device)
-        for weights in (taken, taken.multiply(taken))
-    )
+    shares = [(weights @ missing).astype(np.float32) for weights in (taken, taken.multiply(taken))]
+    if observed.rows is None and device.type != "cpu":
+        return WideFill(*(DenseInput(share, device) for share in shares))
+    first, second = (torch.from_numpy(share).to(device) for share in shares)
     return (CellFill if observed.rows is None else RowFill)(first, second)
 
 
@@ -75,16 +80,14 @@ class RowFill:
         self, components: Components, streams: DropoutStreams | None, rate: float
     ) -> tuple[Tensor, Tensor, None]:
         members, count, attributes = components.mu.shape
-        mu, sigma2 = (p.mT.contiguous()[..., None] for p in (components.mu, components.sigma2))
-        wide = components.weight[:, :, None]  # [S, d, 1, h]
-        mean, variance = (mu * wide).flatten(2), (sigma2 * wide.square()).flatten(2)  # [S, d, K*h]
+        mean, variance = components.moments()
         if streams is None or rate == 0:
             first, second = mean.sum(1, keepdim=True), variance.sum(1, keepdim=True)
         else:
             keep = streams.draw(self.masks * attributes, rate).factors().view(members, -1, attributes)
             first, second = torch.bmm(keep, mean), torch.bmm(keep.square(), variance)
             first, second = (pooled.index_select(1, self.dealt) for pooled in (first, second))
-        shape = (count, wide.shape[3])
+        shape = (count, components.weight.shape[2])
         return (self.share * first).unflatten(2, shape), (self.share2 * second).unflatten(2, shape), None
 
 
@@ -102,6 +105,10 @@ class CellFill:
     def __init__(self, share: Tensor, share2: Tensor) -> None:
         self.rows = DroppedRows(share, share2)
 
+    def to_bfloat16(self) -> None:
+        """B, V and what they are multiplied with in bfloat16; sums over blocks of rows and gradients stay float32."""
+        self.rows.to_bfloat16()
+
     def __call__(
         self, components: Components, streams: DropoutStreams | None, rate: float
     ) -> tuple[Tensor, Tensor, Pairs]:
@@ -110,11 +117,37 @@ class CellFill:
         if streams is not None and rate > 0:
             keep = streams.draw(rows.entries, rate)
             # D is 0 or c = 1/(1−p): c goes to the narrow side of the products, and what is left of D is bits.
-            scales = mu.new_tensor(keep.scales)[:, None, None]
-            mu, sigma2, bits = mu * scales, sigma2 * scales.square(), rows.aligned(keep)
+            mu, sigma2, bits = mu * keep.scale, sigma2 * keep.scale.square(), rows.aligned(keep)
         # W is turned, [S, h, d], so that μ and σ² meet it along the attributes.
         factors = (rows.padded(values) for values in (components.weight.mT, mu, sigma2))
         return *_CellProducts.apply(*factors, rows, pairs, bits), pairs
+
+
+class WideFill:
+    """Single entries missing, on a device that has room and no time to wait: the products of all components.
+
+    :class:`CellFill` makes about a K-th of them, but reads from the device in every epoch which ones.
+
+    Args:
+        share: B = Â(1−M), [r, d].
+        share2: V = (Â⊙Â)(1−M), [r, d].
+    """
+
+    def __init__(self, share: DenseInput, share2: DenseInput) -> None:
+        self.share, self.share2 = share, share2
+
+    def __call__(
+        self, components: Components, streams: DropoutStreams | None, rate: float
+    ) -> tuple[Tensor, Tensor, None]:
+        mean, variance = components.moments()
+        if streams is None or rate == 0:
+            first, second = self.share(mean, None, 0.0), self.share2(variance, None, 0.0)
+        else:
+            keep = streams.draw(self.share.matrix.numel(), rate)
+            # D is 0 or c = 1/(1−p), so D² is c D.
+            first, second = self.share.product(mean, keep), self.share2.product(variance * keep.scale, keep)
+        shape = (components.mu.shape[1], components.weight.shape[2])
+        return first.unflatten(2, shape), second.unflatten(2, shape), None
 
 
 class _CellProducts(torch.autograd.Function):
@@ -137,15 +170,16 @@ class _CellProducts(torch.autograd.Function):
                 _shared(rows.matrices[:, 0], mu, turned, pairs),
                 _shared(rows.matrices[:, 1], sigma2, turned.square(), pairs),
             )
-        first, second = (mu.new_empty(len(pairs), turned.shape[1]) for _ in range(2))
+        kind = rows.matrices.dtype
+        first, second = (mu.new_empty(len(pairs), turned.shape[1], dtype=kind) for _ in range(2))
         for s, own in enumerate(turned):
             squared, components = own.square(), pairs.components[s]
             for k, group in zip(components, pairs.groups[s]):
-                mean, variance = (mu[s, k] * own).T, (sigma2[s, k] * squared).T
+                mean, variance = ((p[s, k] * w).to(kind).T for p, w in ((mu, own), (sigma2, squared)))
                 for part, (b, v) in rows.dropped(bits[s], pairs.rows, group):
                     torch.mm(b, mean, out=first[part])
                     torch.mm(v, variance, out=second[part])
-        return first, second
+        return first.float(), second.float()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -156,14 +190,24 @@ class _CellProducts(torch.autograd.Function):
             bits = None if ctx.bits is None else ctx.bits[s]
             for k, group in zip(ctx.pairs.components[s], ctx.pairs.groups[s]):
                 for part, (b, v) in ctx.rows.dropped(bits, ctx.pairs.rows, group):
-                    more = float(part.start > group.start)
-                    torch.addmm(mean, grads[0][part].T, b, beta=more, out=mean)
-                    torch.addmm(variance, grads[1][part].T, v, beta=more, out=variance)
+                    more = part.start > group.start
+                    _add_product(mean, grads[0][part].T, b, more)
+                    _add_product(variance, grads[1][part].T, v, more)
                 to_turned[s].addcmul_(mean, mu[s, k])
                 torch.sum(mean.mul_(own), 0, out=to_mu[s, k])
                 to_turned[s].addcmul_(variance.mul_(own), sigma2[s, k], value=2)
                 torch.sum(variance.mul_(own), 0, out=to_sigma2[s, k])
         return to_turned, to_mu, to_sigma2, None, None, None
+
+
+def _add_product(total: Tensor, a: Tensor, b: Tensor, more: bool) -> None:
+    """total (0 unless there is ``more`` in it) plus a b, in float32; the product in the kind of b."""
+    if b.dtype == total.dtype:
+        torch.addmm(total, a, b, beta=float(more), out=total)
+    elif more:
+        total.add_(a.to(b.dtype) @ b)
+    else:
+        total.copy_(a.to(b.dtype) @ b)
 
 
 def _shared(matrix: Tensor, factor: Tensor, turned: Tensor, pairs: Pairs) -> Tensor:
@@ -173,8 +217,8 @@ def _shared(matrix: Tensor, factor: Tensor, turned: Tensor, pairs: Pairs) -> Ten
     multiplied seed by seed.
     """
     plan, (members, width, _) = pairs.shared_plan, turned.shape
-    found = turned.new_empty(plan.size, width)
-    side, start = torch.empty_like(turned), 0
+    found = matrix.new_empty(plan.size, width)
+    side, start = torch.empty_like(turned, dtype=matrix.dtype), 0
     for k, rows in plan.wide:
         stop = start + len(rows) * members
         torch.mul(factor[:, k, None], turned, out=side)
@@ -185,6 +229,6 @@ def _shared(matrix: Tensor, factor: Tensor, turned: Tensor, pairs: Pairs) -> Ten
         taken, first = matrix.index_select(0, rows), 0
         for k, count in groups:
             own = taken[first : first + count]
-            torch.mm(own, (factor[s, k] * turned[s]).T, out=found[start : start + count])
+            torch.mm(own, (factor[s, k] * turned[s]).to(found.dtype).T, out=found[start : start + count])
             first, start = first + count, start + count
-    return found.index_select(0, plan.places)
+    return found.index_select(0, plan.places).float()

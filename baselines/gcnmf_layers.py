@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from pagnn_bench.baselines.gcnmf_fill import Components, Fill
+from pagnn_bench.baselines.gcnmf_fill import CellFill, Components, Fill
 from pagnn_bench.baselines.gcnmf_pairs import Pairs
 from pagnn_bench.nn.dropout import DropoutStreams
-from pagnn_bench.nn.inputs import make_input, shared_product
+from pagnn_bench.nn.inputs import DenseInput, make_input, shared_product
 from pagnn_bench.nn.sparse import SparseOperator
 
 # exp(-104) is 0 in single precision, denormal numbers included.
@@ -73,7 +73,10 @@ class Responsibilities:
     ) -> None:
         features = features.astype(np.float64)
         self.features = _DoubleOperator(sp.hstack([features.multiply(features), features], "csr"), device)
-        self.observed = torch.from_numpy(observed.astype(np.float32)).to(device)
+        # To ask another device which nodes are the others would take longer than the product.
+        self.all_in_double = device.type != "cpu" or observed.shape[1] == 1
+        kind = np.float64 if self.all_in_double else np.float32
+        self.observed = torch.from_numpy(observed.astype(kind)).to(device)
         self.log_det = log_det
 
     def __call__(self, mixture: Mixture) -> Tensor:
@@ -84,9 +87,14 @@ class Responsibilities:
         logits = mixture.log_pi.double()[:, None] - 0.5 * self.features(
             torch.cat((precision, -2 * scaled), dim=1)
         )
-        if self.observed.shape[1] == 1:
-            logits = logits - 0.5 * self.observed.double() * constant.sum(1, keepdim=True)
-            return torch.softmax(logits, dim=2).to(mixture.mu.dtype)
+        if self.all_in_double:
+            whole_rows = self.observed.shape[1] == 1
+            known = (
+                self.observed * constant.sum(1, keepdim=True)
+                if whole_rows
+                else shared_product(self.observed, constant)
+            )
+            return torch.softmax(logits - 0.5 * known, dim=2).to(mixture.mu.dtype)
         certain, doubtful = self._certain(logits.detach(), constant.detach())
         # Folded over the seeds, because a broadcast product in double precision takes three times as long.
         known = shared_product(self.observed.index_select(0, doubtful).double(), constant)
@@ -149,6 +157,13 @@ class AggregatedLayer:
         self.observed = make_input(aggregated, device)
         self.fill, self.responsibilities = fill, responsibilities
 
+    def to_bfloat16(self) -> None:
+        """The large dense products in bfloat16; the pooled masks of whole rows are few, and γ needs its digits."""
+        if isinstance(self.observed, DenseInput):
+            self.observed.to_bfloat16()
+        if isinstance(self.fill, CellFill):
+            self.fill.to_bfloat16()
+
     def __call__(
         self, weight: Tensor, mixture: Mixture, streams: DropoutStreams | None, rate: float
     ) -> Moments:
@@ -165,7 +180,7 @@ class ReferenceLayer:
 
     mean_k = (X° + (1−M) ⊙ μ_k) ⊙ D_k and var_k = (1−M) ⊙ σ²_k ⊙ D_k: the variance is multiplied by D, not by D². γ
     is computed from mean_k as it is after dropout, without the log-determinant. One component of one seed at a time,
-    each made anew for the backward pass: slow, but no tensor is larger than the neighbours' attributes [q, d].
+    each made again for the backward pass: slow, but no tensor is larger than the neighbours' attributes [q, d].
 
     Args:
         operator: rows of Â on the columns that they touch, CSR [r, q].

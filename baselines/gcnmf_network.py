@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pagnn_bench.baselines.gcnmf_layers import FirstLayer, Mixture
+from pagnn_bench.baselines.gcnmf_layers import AggregatedLayer, FirstLayer, Mixture
 from pagnn_bench.nn.dropout import DropoutStreams, dropout
 from pagnn_bench.nn.network import StackedNetwork, xavier_uniform
 from pagnn_bench.nn.sparse import SparseOperator
@@ -53,7 +53,7 @@ class MixturePart:
     """
 
     train: FirstLayer
-    evaluate: FirstLayer
+    evaluate: AggregatedLayer
     operator: SparseOperator
     scales: tuple[Tensor | float, Tensor | float]
 
@@ -94,15 +94,26 @@ class GCNmfNetwork(StackedNetwork):
             nn.Parameter(p.to(device).repeat(members, *[1] * p.dim())) for p in mixture
         )
 
+    def to_bfloat16(self) -> None:
+        for part in self.parts.values():
+            part.evaluate.to_bfloat16()  # which is the layer for training, too, but for the public code's form
+
     def forward(self, part: str, streams: DropoutStreams | None) -> Tensor:
+        source, hidden = self.parts[part], self._hidden(part, streams)
+        product = torch.bmm(dropout(hidden, streams, self.rate), self.weight2)
+        return source.operator(product) + source.scales[1] * self.bias2
+
+    def hidden(self, part: str) -> Tensor:
+        return self._hidden(part, None)
+
+    def _hidden(self, part: str, streams: DropoutStreams | None) -> Tensor:
+        """H before dropout."""
         source = self.parts[part]
         layer = source.evaluate if streams is None else source.train
         mixture = Mixture(self.log_pi, self.mu, self.log_sigma2)
         u, s, gamma, pairs = layer(self.weight1, mixture, streams, self.rate)
-        bias1, bias2 = (scale * bias for scale, bias in zip(source.scales, (self.bias1, self.bias2)))
+        bias1 = source.scales[0] * self.bias1
         if pairs is None:
-            hidden = (gamma[..., None] * expected_relu(u + bias1[:, :, None], s)).sum(2)
-        else:
-            bias = pairs.spread(bias1.expand(*pairs.needed.shape[:2], -1))
-            hidden = pairs.collect(gamma[:, None] * expected_relu(u + bias, s))
-        return source.operator(torch.bmm(dropout(hidden, streams, self.rate), self.weight2)) + bias2
+            return (gamma[..., None] * expected_relu(u + bias1[:, :, None], s)).sum(2)
+        bias = pairs.spread(bias1.expand(*pairs.needed.shape[:2], -1))
+        return pairs.collect(gamma[:, None] * expected_relu(u + bias, s))

@@ -26,11 +26,14 @@ from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import seed_for
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import LearnedImputation
-from pagnn_bench.methods.learning import BestWeights, UnitRange
+from pagnn_bench.methods.learning import BestWeights
+from pagnn_bench.methods.likelihood import Likelihood, ModelScale
 from pagnn_bench.methods.values import flag, fraction, not_negative, positive, whole
 from pagnn_bench.missing import IncompleteGraph
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.inputs import make_input
+from pagnn_bench.nn.narrow import narrow_layers
+from pagnn_bench.nn.noise import Noise
 from pagnn_bench.nn.propagate import symmetric_operator
 from pagnn_bench.nn.sparse import SparseOperator
 
@@ -51,8 +54,10 @@ class SAT(LearnedImputation):
 
     All are means: BCEw over t x d, where ones weigh w = #zeros / #ones of X_T; links over the non-zeros of Â and
     as many other pairs, drawn once. Nodes without attributes become sigmoid(dec_x(z_a)). Part of the observed nodes
-    is not in T: these can say, by Recall@10 of dec_x(z_a), which epoch is kept. Where features are not binary they are
-    scaled to [0, 1], w is 1, and the loss of dec_x(z_a) on these nodes takes the place of the recall.
+    is not in T: these can say, by Recall@10 of dec_x(z_a), which epoch is kept. Numbers (columns
+    of which other values than 0 and 1 are observed) are brought to mean 0 and deviation 1 and cost (x - l)² / 2, l =
+    dec_x(z), as SAT's paper has squared errors for them; w is that of the words. Where there are numbers, the loss of
+    dec_x(z_a) on the held-out nodes takes the place of the recall.
 
     Generator and discriminator have an optimiser each. (The reference has one for both, which under older versions of
     torch also moves the parameters that are meant to rest.)
@@ -64,7 +69,7 @@ class SAT(LearnedImputation):
         model_lr, model_weight_decay: of Adam.
         lambda_r, lambda_c, lambda_g: weights of the losses: own kind, cross, adversarial.
         n_gene, n_disc: steps of generator and discriminator per epoch.
-        epochs: at the most.
+        epochs: how many to train.
         keep: ``last``, the weights after all epochs, or ``best``, those of the highest score on the held-out nodes.
         held_out: share of the observed nodes that are not learned from.
         evaluate_every: epochs from one look at the held-out nodes to the next; for ``best`` only.
@@ -138,13 +143,14 @@ class SAT(LearnedImputation):
         return logits
 
     def finish(self, learned: np.ndarray, graph: IncompleteGraph, context: Context) -> np.ndarray:
-        """From logits to features: σ(l), or calibrated σ(l - log w), in the units of the features.
+        """From logits to features: σ(l), or calibrated σ(l - log w), and l of numbers, in the units of the features.
 
         Ones that weigh w times as much shift the best logit by log w, which ``calibrated`` takes back.
         """
         known = Known.of(graph, self.held_out, context.seed)
         shift = math.log(known.weight) if self.calibrated else 0.0
-        return known.unit.restored(expit(learned - np.float32(shift)))
+        words = expit(learned - np.float32(shift))
+        return known.unit.restored(words if known.binary else np.where(known.unit.words, words, learned))
 
 
 @dataclass(frozen=True)
@@ -155,13 +161,13 @@ class Known:
         learned, held: the nodes T, and the nodes that are held out.
         unit: the scale in which features are learned.
         features: the features of all nodes in this scale [n, d].
-        binary: whether all observed features are 0 or 1.
+        binary: whether all columns are words.
         weight: w.
     """
 
     learned: np.ndarray
     held: np.ndarray
-    unit: UnitRange
+    unit: ModelScale
     features: np.ndarray
     binary: bool
     weight: float
@@ -171,11 +177,12 @@ class Known:
         assert graph.observed.rows is not None
         rng = np.random.default_rng(seed_for("sat nodes", seed=seed))
         learned, held = hold_out(np.flatnonzero(graph.observed.rows), held_out, rng)
-        unit = UnitRange.of(graph)
+        unit = ModelScale.of(graph)
         features = unit.scaled(graph)
-        size, ones = features[learned].size, float(features[learned].sum())
-        binary = bool(np.isin(graph.features.data, (0, 1)).all())
-        weight = (size - ones) / ones if binary and 0 < ones < size else 1.0
+        binary = bool(unit.words.all())
+        words = features[learned] if binary else features[learned][:, unit.words]
+        size, ones = words.size, float(words.sum())
+        weight = (size - ones) / ones if 0 < ones < size else 1.0
         return cls(learned, held, unit, features, binary, weight)
 
 
@@ -194,7 +201,7 @@ class Training:
         self.settings, self.device = settings, context.device
         rng = np.random.default_rng(seed_for("sat pairs", seed=context.seed))
         weights = torch.Generator().manual_seed(seed_for("sat weights", seed=context.seed))
-        self.noise = torch.Generator(self.device).manual_seed(seed_for("sat noise", seed=context.seed))
+        self.noise = Noise(seed_for("sat noise", seed=context.seed), self.device)
         self.streams = DropoutStreams([seed_for("sat dropout", seed=context.seed)], self.device)
 
         known = Known.of(graph, settings.held_out, context.seed)
@@ -203,7 +210,8 @@ class Training:
         x, truth = (known.features[nodes] for nodes in (self.learned, self.held))
         self.by_recall = known.binary and bool(truth.any())
         self.truth = torch.from_numpy(truth).to(self.device)
-        self.feature_loss = FeatureLoss(torch.from_numpy(x).to(self.device), self.weight)
+        self.likelihood = Likelihood(known.unit.words, self.device)
+        self.feature_loss = FeatureLoss(torch.from_numpy(x).to(self.device), self.weight, self.likelihood)
 
         operator = symmetric_operator(graph.adjacency)
         inside = sp.csr_array(operator[self.learned][:, self.learned])
@@ -214,6 +222,9 @@ class Training:
         sizes, rate = (*graph.observed.shape, settings.width, settings.latent), settings.model_dropout
         self.generator = Generator(source, propagate, sizes, rate, weights).to(self.device)
         self.discriminator = MLP((settings.latent, settings.latent, 1), rate, weights).to(self.device)
+        if context.narrow:
+            self.generator.to_bfloat16()
+            narrow_layers(self.discriminator)
         lr, decay = settings.model_lr, settings.model_weight_decay
         self.generator_adam, self.discriminator_adam = (
             torch.optim.Adam(part.parameters(), lr=lr, weight_decay=decay, fused=True)
@@ -237,7 +248,7 @@ class Training:
         """One step on L_disc; nothing flows back into the generator."""
         with torch.no_grad():
             z_x, _, z_t = self._encode()
-            noise = torch.empty_like(z_x).normal_(generator=self.noise)
+            noise = self.noise.normal(*z_x.shape)
         fakes = self._judge(z_x, real=False) + self._judge(z_t, real=False)
         self.discriminator_adam.zero_grad(set_to_none=True)
         (self.settings.lambda_g / 2 * (2 * self._judge(noise, real=True) + fakes)).backward()
@@ -254,11 +265,12 @@ class Training:
         return F.binary_cross_entropy_with_logits(logits, torch.full_like(logits, float(real)))
 
     def error(self) -> float:
-        """How badly the links alone tell the attributes of the held-out nodes: 1 - Recall@10, or the cross entropy."""
+        """How badly the links alone tell the attributes of the held-out nodes: 1 - Recall@10, or the mean loss."""
         logits = self.logits(self.held)
         if self.by_recall:
             return 1 - recall(logits, self.truth, RECALL_AT)
-        return float(F.binary_cross_entropy_with_logits(logits, self.truth))
+        everything = torch.ones_like(self.truth, dtype=torch.bool)
+        return float(self.likelihood.surprise(logits, self.truth, everything)) / self.truth.numel()
 
     def logits(self, nodes: np.ndarray) -> Tensor:
         """dec_x(z_a) of some nodes [m, d], without dropout."""

@@ -11,8 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from pagnn_bench.methods.likelihood import Likelihood
 from pagnn_bench.nn.dropout import DropoutStreams, dropout
-from pagnn_bench.nn.inputs import Input
+from pagnn_bench.nn.inputs import DenseInput, Input
+from pagnn_bench.nn.narrow import narrow_layers, narrow_product
 from pagnn_bench.nn.network import xavier_uniform
 from pagnn_bench.nn.sparse import BlockPattern, SparseOperator
 
@@ -73,14 +75,15 @@ class StructureEncoder(nn.Module):
         self, operator: SparseOperator, sizes: tuple[int, int, int], rate: float, weights: torch.Generator
     ) -> None:
         super().__init__()
-        self.operator, self.rate = operator, rate
+        self.operator, self.rate, self.narrow = operator, rate, False
         self.u1, self.u2 = (
             nn.Parameter(xavier_uniform(shape, [weights], gain=2**0.5)) for shape in pairwise(sizes)
         )
 
     def forward(self, streams: DropoutStreams | None) -> Tensor:
         hidden = dropout(F.elu(self.operator(self.u1)), streams, self.rate)
-        return F.elu(self.operator(hidden @ self.u2))[0]
+        product = narrow_product if self.narrow else torch.matmul
+        return F.elu(self.operator(product(hidden, self.u2)))[0]
 
 
 class Generator(nn.Module):
@@ -109,6 +112,13 @@ class Generator(nn.Module):
         self.decode_features = MLP((latent, width, d), rate, weights)
         self.decode_links = MLP((latent, latent, latent), rate, weights)
 
+    def to_bfloat16(self) -> None:
+        """Make all dense products in bfloat16 from now on; what is sparse, Â among it, stays float32."""
+        narrow_layers(self)
+        self.structure.narrow = True
+        if isinstance(self.attributes.known, DenseInput):
+            self.attributes.known.to_bfloat16()
+
 
 def _drop(values: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:
     return dropout(values[None], streams, rate)[0]
@@ -126,24 +136,30 @@ class _WeightedBCE(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (logits,) = ctx.saved_tensors
-        grad = torch.sigmoid(logits).mul_(ctx.loss.scale).sub_(ctx.loss.pull)
+        grad = ctx.loss.likelihood.mean(logits).mul_(ctx.loss.scale).sub_(ctx.loss.pull)
         return grad.mul_(grads[0] / logits.numel()), None
 
 
 class FeatureLoss:
-    """BCEw: mean binary cross entropy over all entries, where ones weigh w times as much as zeros.
+    """BCEw: mean binary cross entropy over all entries, where ones weigh w times as much as zeros; of numbers, half the
+    squared error.
 
     With x the target and l the logit, an entry costs w x softplus(-l) + (1 - x) softplus(l), which is
-    (1 + (w - 1) x) softplus(l) - w x l. Called with the logits, it gives a 0 whose gradient is that of the loss:
-    training needs no more, and the value itself would take a tenth of a step.
+    (1 + (w - 1) x) softplus(l) - w x l; a number costs (x - l)² / 2. Called with the logits, it gives a 0 whose
+    gradient is that of the loss: training needs no more, and the value itself would take a tenth of a step.
 
     Args:
-        target: X_T [t, d], values in [0, 1].
+        target: X_T [t, d]; words in [0, 1].
         weight: w.
+        likelihood: says which columns are numbers; None: none.
     """
 
-    def __init__(self, target: Tensor, weight: float) -> None:
+    def __init__(self, target: Tensor, weight: float, likelihood: Likelihood | None = None) -> None:
+        self.likelihood = likelihood or Likelihood()
         self.scale, self.pull = 1 + (weight - 1) * target, weight * target
+        if self.likelihood.words is not None and not self.likelihood.only_words:
+            self.scale = torch.where(self.likelihood.words, self.scale, 1.0)
+            self.pull = torch.where(self.likelihood.words, self.pull, target)
 
     def __call__(self, logits: Tensor) -> Tensor:
         return _WeightedBCE.apply(logits, self)

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pagnn_bench.config.identity import seed_for
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.imputation import LearnedImputation
-from pagnn_bench.methods.learning import BestWeights, UnitRange, hold_out
+from pagnn_bench.methods.learning import BestWeights, hold_out
+from pagnn_bench.methods.likelihood import Likelihood, ModelScale
 from pagnn_bench.methods.values import fraction, positive, whole
 from pagnn_bench.missing import IncompleteGraph
 from pagnn_bench.nn.dropout import DropoutStreams, dropout
+from pagnn_bench.nn.narrow import narrow_layers
+from pagnn_bench.nn.noise import Noise
 
 
 class VAE(LearnedImputation):
     """Auto-encoding variational Bayes (Kingma and Welling, arXiv 1312.6114) on the observed entries, then GCN.
 
-    With x in [0, 1] and m the mask of a node, 0 where an entry is missing or held out::
+    With x the words and m the mask of a node, 0 where an entry is missing or held out::
 
         q(z | x) = N(μ, diag σ²),  (μ, log σ²) = encoder(m ⊙ x)        p = sigmoid(decoder(z))
         loss of a node = Σ_f m_f BCE(x_f, p_f) + KL(q(z | x) ‖ N(0, I))
 
     averaged over the nodes that have an observed entry. A share of the observed entries is held out, hidden from the
     encoder and from the loss: they say when to stop. Missing entries become p at the posterior mean z = μ.
+    Columns of which other values than 0 and 1 are observed are numbers: brought to mean 0 and deviation 1, and filled
+    with l = decoder(z), with the loss (x_f - l_f)² / 2 of N(l_f, 1) in the place of BCE.
     The model knows no edges, so all nodes without any attribute (type 1) are encoded from the zero vector and get
     the same row.
 
@@ -37,7 +42,7 @@ class VAE(LearnedImputation):
         model_dropout: dropout on the input and on the decoder's hidden layer, while training.
         model_lr: learning rate of Adam.
         batch: nodes per step.
-        epochs: passes over the nodes, at the most.
+        epochs: passes over the nodes, at most.
         patience: epochs without a better prediction of the held-out entries after which training stops.
         held_out: share of the observed entries that is held out; 0 judges by the entries that are learned from.
         **common: see :class:`LearnedImputation`.
@@ -63,18 +68,21 @@ class VAE(LearnedImputation):
         self.held_out = fraction("held_out", held_out)
 
     def learn(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
-        unit = UnitRange.of(graph)
+        unit = ModelScale.of(graph)
         values, rng = unit.scaled(graph), np.random.default_rng(seed_for("held out", seed=context.seed))
         masks = hold_out(graph.observed.dense(), self.held_out, rng)
         x, learned, held = (
             torch.from_numpy(np.ascontiguousarray(array)).to(context.device) for array in (values, *masks)
         )
         generator = torch.Generator().manual_seed(seed_for("weights and order", seed=context.seed))
-        model = Network(x.shape[1], self.width, self.latent, generator)
-        model.start_at(smoothed_means(values, masks[0]))
+        likelihood = Likelihood(unit.words, context.device)
+        model = Network(x.shape[1], self.width, self.latent, generator, likelihood)
+        model.start_at(np.where(unit.words, smoothed_means(values, masks[0]), np.float32(0.5)))
+        if context.narrow:
+            narrow_layers(model)
         self._train(model.to(context.device), x, learned, held, generator, context)
         with torch.no_grad():  # the held-out entries are shown to the encoder here
-            parts = [torch.sigmoid(model(rows)) for rows in x.split(self.batch)]
+            parts = [likelihood.mean(model(rows)) for rows in x.split(self.batch)]
         return unit.restored(torch.cat(parts).cpu().numpy())
 
     def _train(
@@ -88,50 +96,67 @@ class VAE(LearnedImputation):
     ) -> None:
         """Train until the held-out entries are predicted no better, and leave the best weights in the model."""
         device = context.device
-        noise = torch.Generator(device).manual_seed(seed_for("noise", seed=context.seed))
+        noise = Noise(seed_for("noise", seed=context.seed), device)
         streams = DropoutStreams([seed_for("dropout", seed=context.seed)], device)
         adam = torch.optim.Adam(model.parameters(), lr=self.model_lr, fused=True)
         nodes = learned.any(dim=1).nonzero().squeeze(1).cpu()
         best = BestWeights(model, self.patience)
-        judge = [part[held.any(dim=1)] for part in (x, learned, held)]
+        judged = self._judged(*(part[held.any(dim=1)] for part in (x, learned, held)))
         for epoch in range(1, self.epochs + 1):
             context.report(f"VAE {epoch}/{self.epochs}")
             for batch in nodes[torch.randperm(len(nodes), generator=generator)].split(self.batch):
-                rows, m = x[batch.to(device)], learned[batch.to(device)]
-                eps = torch.randn(len(batch), self.latent, generator=noise, device=device)
+                there = batch.to(device, non_blocking=True)
+                rows, m = x[there], learned[there]
+                eps = noise.normal(len(batch), self.latent)
                 adam.zero_grad(set_to_none=True)
                 model.loss(rows * m, m, eps, streams, self.model_dropout).backward()
                 adam.step()
-            if best.is_over(self._surprise(model, *judge), epoch):
+            if best.is_over(self._surprise(model, judged), epoch):
                 break
         best.restore()
 
-    def _surprise(self, model: Network, x: Tensor, learned: Tensor, held: Tensor) -> float:
-        """Mean cross entropy of the held-out entries."""
-        total, count = x.new_zeros(()), 0
+    def _judged(
+        self, x: Tensor, learned: Tensor, held: Tensor
+    ) -> list[tuple[Tensor, Tensor, tuple[Tensor, ...]]]:
+        """What is shown of some nodes, what they are, [b, d], and the places of what is held out.
+
+        Places instead of masks, because a GPU would stand still at a mask in every epoch to count what is in it.
+        """
+        parts = zip(*(part.split(self.batch) for part in (x, learned, held)))
+        return [(rows * m, rows, judge.nonzero(as_tuple=True)) for rows, m, judge in parts]
+
+    def _surprise(self, model: Network, judged: Sequence[tuple[Tensor, Tensor, tuple[Tensor, ...]]]) -> float:
+        """Mean cross entropy of the held-out entries; of numbers, half their squared error."""
+        total: Tensor | float = 0.0
         with torch.no_grad():
-            for rows, m, judge in zip(*(part.split(self.batch) for part in (x, learned, held))):
-                logits, truth = model(rows * m)[judge], rows[judge]
-                total += F.binary_cross_entropy_with_logits(logits, truth, reduction="sum")
-                count += len(truth)
-        return float(total / count)
+            for shown, rows, places in judged:
+                total = total + model.likelihood.surprise(model(shown), rows, places)
+        return float(total / sum(len(places[0]) for _, _, places in judged))
 
 
 class Network(nn.Module):
     """Encoder d → width → (μ, log σ²) and decoder latent → width → d, with ReLU.
 
-    Calling it gives the logits [b, d] of p at the posterior mean.
+    Calling it gives the logits [b, d] of p at the posterior mean (of numbers, what is expected).
     """
 
-    def __init__(self, features: int, width: int, latent: int, generator: torch.Generator) -> None:
+    def __init__(
+        self,
+        features: int,
+        width: int,
+        latent: int,
+        generator: torch.Generator,
+        likelihood: Likelihood | None = None,
+    ) -> None:
         super().__init__()
+        self.likelihood = likelihood or Likelihood()
         self.encoder = _linear(features, width, generator)
         self.posterior = _linear(width, 2 * latent, generator)
         self.decoder = _linear(latent, width, generator)
         self.output = _linear(width, features, generator)
 
     def start_at(self, means: np.ndarray) -> None:
-        """Start the output at these probabilities [d]: mean filling, instead of 1/2 for every word."""
+        """Start the output at these probabilities [d]: mean filling, instead of 1/2 for every word (1/2 is l = 0)."""
         with torch.no_grad():
             self.output.bias.copy_(torch.from_numpy(means).logit())
 
@@ -156,8 +181,7 @@ class Network(nn.Module):
         """
         mean, log_variance = self.encode(dropout(x[None], streams, rate)[0])
         hidden = torch.relu(self.decoder(mean + torch.exp(0.5 * log_variance) * eps))
-        logits = self.output(dropout(hidden[None], streams, rate)[0])
-        error = F.binary_cross_entropy_with_logits(logits, x, weight=m.to(x.dtype), reduction="sum")
+        error = self.likelihood.loss(self.output(dropout(hidden[None], streams, rate)[0]), x, m)
         divergence = 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).sum()
         return (error + divergence) / len(x)
 

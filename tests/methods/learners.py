@@ -13,12 +13,15 @@ from pagnn_bench.methods.base import Context
 
 CPU = torch.device("cpu")
 GCN: dict[str, Any] = {"hidden": 8, "dropout": 0.5, "input_dropout": "post", "bias": True}
-NOT_ARGUMENTS = ("defaults", "name", "label", "description", "_target_")
+NOT_ARGUMENTS = ("defaults", "name", "label", "description", "_target_", "published")
 
 
 def shipped(name: str, changes: dict[str, Any]) -> dict[str, Any]:
     """The arguments in conf/method/NAME.yaml, but for these changes."""
-    config = OmegaConf.load(str(files("pagnn_bench.conf") / "method" / f"{name}.yaml"))
+    config = OmegaConf.to_container(
+        OmegaConf.load(str(files("pagnn_bench.conf") / "method" / f"{name}.yaml"))
+    )
+    assert isinstance(config, dict)
     return GCN | {str(key): value for key, value in config.items() if key not in NOT_ARGUMENTS} | changes
 
 

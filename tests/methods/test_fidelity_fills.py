@@ -113,7 +113,7 @@ def test_network_behind_it(name, layers):
     streams = GivenDropout(list(public["keep"]), 0.5)
     train = torch.from_numpy(public["train"])
     logits = network("train", streams)[0][train]
-    assert not streams.factors
+    assert not streams.masks
     loss = F.cross_entropy(logits, torch.from_numpy(public["labels"])[train])
     assert loss.item() == pytest.approx(float(public["loss"]), rel=1e-5)
     loss.backward()

@@ -8,6 +8,7 @@ import torch
 
 from pagnn_bench.baselines.gain import NOISE, Game, perceptron, rounded, with_constants
 from pagnn_bench.methods.learning import UnitRange
+from pagnn_bench.nn.noise import Noise
 from tests.methods.fidelity import TensorFlowAdam, incomplete, stored
 
 PUBLIC = stored("gain") | {"adjacency": np.zeros((24, 24))}
@@ -28,7 +29,7 @@ def weights(who, moment):
 def play(moment="start"):
     d = PUBLIC["features"].shape[1]
     players = [perceptron(d, d, torch.Generator().manual_seed(0)) for _ in PLAYERS]
-    game = Game(*players, alpha=float(PUBLIC["alpha"]), noise=torch.Generator())
+    game = Game(*players, alpha=float(PUBLIC["alpha"]), noise=Noise(0, torch.device("cpu")))
     for who, player in PLAYERS.items():
         put(getattr(game, player), weights(who, moment))
     return game

@@ -58,7 +58,7 @@ def test_training_with_quirks(pattern, dropout):
     streams = GivenDropout(masks, dropout)
     ours = network(pattern, True, dropout)
     logits = ours("train", streams)[0]
-    assert not streams.factors
+    assert not streams.masks
     close(F.log_softmax(logits, dim=1), f"{tag}_log_softmax")
     train = torch.from_numpy(PUBLIC["train"])
     loss = F.cross_entropy(logits[train], torch.from_numpy(PUBLIC["labels"])[train])

@@ -18,6 +18,7 @@ from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import seed_for
 from pagnn_bench.methods.imputation import imputation_error
 from pagnn_bench.missing import Observed, draw_observed, hide
+from pagnn_bench.nn.noise import Noise
 from tests.conftest import random_graph, random_observed
 from tests.methods.learners import GCN, context, shipped, topic_graph
 
@@ -55,7 +56,7 @@ def test_both_losses_by_hand():
     x = (rng.random((n, d)) * m).astype(np.float32)
     hint = m * (rng.random((n, d)) < 0.9)
     generator, discriminator = players(d, 4)
-    game = Game(generator, discriminator, alpha, torch.Generator().manual_seed(9))
+    game = Game(generator, discriminator, alpha, Noise(9, torch.device("cpu")))
     tensors = [torch.from_numpy(a.astype(np.float32)) for a in (x, m, hint)]
     guess = game.generate(tensors[0], tensors[1])
     z = 0.01 * torch.rand((n, d), generator=torch.Generator().manual_seed(9)).double().numpy()
@@ -129,7 +130,7 @@ def test_weights_have_the_variance_of_the_authors():
 
 
 def test_a_batch_without_any_observed_entry_has_finite_losses_and_gradients():
-    game = Game(*players(5, 4), alpha=100.0, noise=torch.Generator().manual_seed(0))
+    game = Game(*players(5, 4), alpha=100.0, noise=Noise(0, torch.device("cpu")))
     nothing = torch.zeros(3, 5)
     guess = game.generate(nothing, nothing)
     game.generator_loss(nothing, nothing, nothing, guess).backward()
@@ -205,6 +206,17 @@ def test_the_score_is_the_cross_entropy_of_the_held_out_entries(incomplete, monk
         p = forward(generator, np.concatenate([x[i] * learned[i], learned[i]]))[f]
         terms.append(-np.log(p if x[i, f] else 1 - p))
     assert score == pytest.approx(np.mean(terms), rel=1e-5)
+
+
+def test_a_generator_that_diverged_is_an_ordinary_failure(incomplete, monkeypatch):
+    """On a GPU the loss of NaN is an assertion of the device, after which the process can train nothing more."""
+    monkeypatch.setattr(GAIN, "_generate", lambda self, game, x, m: torch.full_like(x, torch.nan))
+    monkeypatch.setattr(
+        "torch.nn.functional.binary_cross_entropy",
+        lambda *arguments: pytest.fail("asked for the loss of NaN"),
+    )
+    with pytest.raises(FloatingPointError, match="diverged in step 20"):
+        gain(**FAST).learn(incomplete, context())
 
 
 def test_fewer_iterations_than_a_check_still_train(incomplete):

@@ -218,7 +218,7 @@ def test_no_tensor_has_a_component_of_every_attribute_of_every_row():
         with Largest() as largest:
             network("train", DropoutStreams([7], CPU)).sum().backward()
         rows = network.parts["train"].operator.matrix.shape[1]
-        # One masked copy of both matrices at the most, in words of 64 columns, and never one per component.
+        # One masked copy of both matrices at most, in words of 64 columns, and never one per component.
         assert largest.size <= rows * 2 * 192
 
 

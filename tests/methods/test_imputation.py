@@ -1,4 +1,4 @@
-"""Learned imputations in general, with a learner that costs nothing: what is kept, found again and made anew."""
+"""Learned imputations in general, with a learner that costs nothing: what is kept, found again and made again."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_anew_learns_though_there_is_a_file_and_replaces_it(incomplete, tmp_path
     Dice().signal(incomplete, context(tmp_path))
     (path,) = tmp_path.iterdir()
     path.write_bytes(b"what was kept")
-    again = Dice().signal(incomplete, dataclasses.replace(context(tmp_path), anew=True))
+    again = Dice().signal(incomplete, dataclasses.replace(context(tmp_path), relearn=True))
     assert len(Dice.learned) == 2
     assert again.facts["cached_seconds"] == 0
     Dice().signal(incomplete, context(tmp_path))
@@ -199,13 +199,13 @@ def test_one_model_per_mask_or_one_per_seed(tmp_path):
     assert len(Dice.learned) == 1
 
     Dice.learned.clear()
-    anew = Executor(CPU, cache=tmp_path / "anew").run(cell(True), 0, [0, 1, 2])
+    relearn = Executor(CPU, cache=tmp_path / "relearn").run(cell(True), 0, [0, 1, 2])
     assert len(set(Dice.learned)) == len(Dice.learned) == 3
-    assert len(list((tmp_path / "anew").iterdir())) == 3
-    assert [record["seed"] for record in anew.records] == [0, 1, 2]
-    alone = Executor(CPU, cache=tmp_path / "anew").run(cell(True), 0, [1])
+    assert len(list((tmp_path / "relearn").iterdir())) == 3
+    assert [record["seed"] for record in relearn.records] == [0, 1, 2]
+    alone = Executor(CPU, cache=tmp_path / "relearn").run(cell(True), 0, [1])
     assert len(Dice.learned) == 3
-    assert alone.records[0] == anew.records[1]
+    assert alone.records[0] == relearn.records[1]
     assert {"impute_rmse", "impute_bce", "impute_seconds"} <= set(once.facts)
 
 

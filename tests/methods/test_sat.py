@@ -342,11 +342,11 @@ def test_a_wrong_value_names_its_key(key, value):
 def test_discriminator_gradients_are_those_of_the_public_code():
     """It means over real and fake logits together, once for z_x and once for z_a, so each kind counts one half."""
     t = Training(sat(model_dropout=0.0, lambda_g=5.0), incomplete(), CONTEXT)
-    state = t.noise.get_state()
+    state = t.noise.generator.get_state()
     with torch.no_grad():
         z_x, z_t = t.generator.attributes(None), t.generator.structure(None)[t.learned]
-    real = torch.empty_like(z_x).normal_(generator=t.noise)
-    t.noise.set_state(state)
+    real = torch.empty_like(z_x).normal_(generator=t.noise.generator)
+    t.noise.generator.set_state(state)
     loss = 0
     for fake in (z_x, z_t):
         logits = torch.cat([t.discriminator(real, None), t.discriminator(fake, None)]).flatten()

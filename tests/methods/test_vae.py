@@ -136,7 +136,8 @@ def test_the_score_is_the_cross_entropy_of_the_held_out_entries():
     model = Network(5, 4, 2, torch.Generator().manual_seed(0))
     p = torch.sigmoid(model(x * ~held)).detach().numpy()
     terms = [-np.log(p[i, f] if x[i, f] else 1 - p[i, f]) for i, f in np.argwhere(held.numpy())]
-    found = vae(batch=4)._surprise(model, x, ~held, held)
+    method = vae(batch=4)
+    found = method._surprise(model, method._judged(x, ~held, held))
     assert found == pytest.approx(np.mean(terms), rel=1e-5)
 
 

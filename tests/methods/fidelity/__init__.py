@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -51,23 +51,27 @@ class GivenDropout:
     """Stands for DropoutStreams of one seed: the masks are given, in the order in which they are asked for."""
 
     def __init__(self, masks: list[np.ndarray], rate: float) -> None:
-        scale = 1 / (1 - rate)
-        self.factors = [torch.from_numpy(mask.astype(np.float32).ravel() * scale) for mask in masks]
+        self.scale = 1 / (1 - rate)
+        self.masks = [torch.from_numpy(mask.astype(bool).ravel()) for mask in masks]
 
-    def draw(self, count: int, rate: float) -> GivenFactors:
-        factors = self.factors.pop(0)
-        assert len(factors) == count
-        return GivenFactors(factors)
+    def draw(self, count: int, rate: float) -> GivenBits:
+        kept = self.masks.pop(0)
+        assert len(kept) == count
+        return GivenBits(kept, self.scale)
 
 
-class GivenFactors:
-    """Stands for KeepBits."""
+class GivenBits:
+    """Stands for KeepBits of one seed."""
 
-    def __init__(self, values: Tensor) -> None:
-        self.values = values
+    def __init__(self, kept: Tensor, scale: float) -> None:
+        self.kept, self.scales = kept, (scale,)
 
     def factors(self, member: int | None = None) -> Tensor:
-        return self.values[None] if member is None else self.values
+        factors = self.kept.float() * self.scales[0]
+        return factors[None] if member is None else factors
+
+    def masks(self, member: int, kind: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
+        yield slice(0, len(self.kept)), -self.kept.to(kind)  # -1 has all bits set
 
 
 class TensorFlowAdam:
