@@ -18,14 +18,16 @@ SAVED = (".pt", ".pth")  # by torch.save; both formats are zip files, so the con
 
 def load_custom(config: Mapping[str, Any]) -> Graph:
     """Read the file that ``data.path`` names; a split inside it can be chosen as ``data.split=file``."""
+    return finish(config, read_custom(config))
+
+
+def read_custom(config: Mapping[str, Any]) -> RawGraph:
+    """The graph as it is in the file."""
     if not config["path"]:
         raise RequestError(
             "data.path: data=custom needs the path of a file, data.path=FILE.npz or data.path=FILE.pt."
         )
-    return finish(config, _read(str(config["path"]), read_unchanged(config)["path"]))
-
-
-def _read(path: str, content: bytes) -> RawGraph:
+    path, content = str(config["path"]), read_unchanged(config)["path"]
     if PurePath(path).suffix.lower() in SAVED:
         return read_saved(path, content)
     return NpzFile(path, content).raw()

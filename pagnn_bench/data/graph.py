@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,12 +20,18 @@ class Split:
     Attributes:
         train, val, test: ``[n_train]``, ``[n_val]``, ``[n_test]``.
         drawn: whether it was drawn at random, so that another one is as good.
+        scored: the nodes that the test accuracy is about, where these are not all of ``test``.
     """
 
     train: np.ndarray
     val: np.ndarray
     test: np.ndarray
     drawn: bool = field(default=False, kw_only=True)
+    scored: np.ndarray | None = field(default=None, kw_only=True)
+
+    def everywhere(self, num_nodes: int) -> Split:
+        """The same trials and scores, from networks that answer for every node where they are asked for test nodes."""
+        return replace(self, test=np.arange(num_nodes), scored=self.test)
 
     @property
     def sizes(self) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""``data=cora`` and ``data=citeseer``: Planetoid's files (Yang et al. 2016), or Cora in LINQS text form."""
+"""``data=cora``, ``citeseer`` and ``pubmed``: Planetoid's files (Yang et al. 2016), or Cora in LINQS text form."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RawGraph(NamedTuple):
 
 
 def load_planetoid(config: Mapping[str, Any]) -> Graph:
-    """Read Cora or Citeseer; the graph is the same, bit for bit, whichever form is in the folder."""
+    """Read one of the three; the graph is the same, bit for bit, whichever form is in the folder."""
     name = config["name"]
     root = data_root(config["root"])
     files, _ = obtain(root, name, "graph")

@@ -12,7 +12,7 @@ from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.schema import Schema, Valid
 from pagnn_bench.data.files import data_root
 from pagnn_bench.data.graph import Graph
-from pagnn_bench.data.raw import ATTRIBUTES, finish
+from pagnn_bench.data.raw import ATTRIBUTES, RawGraph, finish
 from pagnn_bench.data.saved import raw_graph
 
 PYG: Schema = {
@@ -34,8 +34,12 @@ def load_pyg(config: Mapping[str, Any]) -> Graph:
     Masks that come with it can be chosen as ``data.split=dataset`` if they are one-dimensional. Features that are NaN
     are missing by nature.
     """
-    raw = raw_graph(_first_graph(config), f"data.dataset={config['dataset']}", "dataset")
-    return finish(config, raw)
+    return finish(config, read_pyg(config))
+
+
+def read_pyg(config: Mapping[str, Any]) -> RawGraph:
+    """The graph as the dataset has it."""
+    return raw_graph(_first_graph(config), f"data.dataset={config['dataset']}", "dataset")
 
 
 def _first_graph(config: Mapping[str, Any]) -> Any:

