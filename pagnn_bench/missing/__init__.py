@@ -1,8 +1,9 @@
-"""Who is observed (``observed``, ``natural``), and the graph without the rest (``graph``, ``scale``)."""
+"""Who is observed (``mask``, ``observed``, ``mechanisms``, ``natural``), and the graph without the rest (``graph``)."""
 
 from pagnn_bench.missing.graph import FEATURE_NORMS, IncompleteGraph, hide
-from pagnn_bench.missing.natural import is_natural, observe
-from pagnn_bench.missing.observed import PATTERNS, Observed, check_missing, draw_observed, drawn_pattern
+from pagnn_bench.missing.mask import Observed
+from pagnn_bench.missing.natural import is_natural, observe, splits_vary
+from pagnn_bench.missing.observed import PATTERNS, check_missing, draw_observed, drawn_pattern
 from pagnn_bench.missing.scale import standardise
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     "hide",
     "is_natural",
     "observe",
+    "splits_vary",
     "standardise",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pagnn_bench.data.graph import Graph, Split
-from pagnn_bench.missing.observed import Observed
+from pagnn_bench.missing.mask import Observed
 
 
 @dataclass(frozen=True)

@@ -8,22 +8,32 @@ from typing import Any
 import numpy as np
 
 from pagnn_bench.data.graph import Graph
-from pagnn_bench.missing.observed import Observed, draw_observed
+from pagnn_bench.missing.mask import Observed
+from pagnn_bench.missing.mechanisms import draw_mechanism
+from pagnn_bench.missing.observed import draw_observed
 
 
 def is_natural(missing: Mapping[str, Any]) -> bool:
-    """Whether a ``missing`` group takes the graph as it is; what varies from mask to mask is then the split."""
+    """Whether a ``missing`` group takes the graph as it is."""
     return bool(missing["pattern"] == "natural")
+
+
+def splits_vary(missing: Mapping[str, Any]) -> bool:
+    """Whether what varies from mask to mask is the split: it is all that can where the graph decides what is hidden."""
+    return is_natural(missing) or missing.get("by") == "unlabelled"
 
 
 def observe(graph: Graph, missing: Mapping[str, Any], rate: float, seed: int) -> Observed:
     """The mask of a graph: known by nature, and not drawn to be hidden; one entry at least.
 
-    Every entry is drawn with probability ``rate``, missing or not, so this is also the share of the known entries
-    that are hidden.
+    By chance every entry is drawn with probability ``rate``, missing or not, so this is also the share of the known
+    entries that are hidden. A mechanism (``missing.by``) has a look at the graph first.
     """
     shape = (graph.num_nodes, graph.num_features)
-    drawn = draw_observed(missing, rate, shape, seed)
+    by_chance = "by" not in missing
+    drawn = (
+        draw_observed(missing, rate, shape, seed) if by_chance else draw_mechanism(graph, missing, rate, seed)
+    )
     if graph.known is None:
         return drawn
     natural = Observed.of(graph.known)

@@ -1,20 +1,19 @@
-"""Which attributes are observed: the mask, and how it is drawn.
+"""How a mask is drawn by chance alone, and what a valid ``missing`` group is.
 
-The one convention everywhere: ``observed`` is True where a value is known (the paper's M), never the reverse.
 Masks are drawn by numpy on the CPU, so they are the same on every device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from pagnn_bench.config.errors import refuse
 from pagnn_bench.config.schema import FLAG, SHARE, Schema, Valid, check_group, one_of
+from pagnn_bench.missing.mask import Observed
+from pagnn_bench.missing.mechanisms import check_mechanism
 
 PATTERNS = ("rows", "cells", "biased")  # what can be drawn
 _PATTERN = one_of([*PATTERNS, "natural"])
@@ -27,72 +26,6 @@ MISSING: dict[str, Schema] = {
     "biased": {"pattern": _PATTERN, "exact": _NOT_EXACT, "low": SHARE, "high": SHARE},
     "natural": {"pattern": _PATTERN, "further": one_of(("cells", "rows")), "exact": FLAG},
 }
-
-
-@dataclass(frozen=True)
-class Observed:
-    """The mask M of n nodes and d attributes.
-
-    Whole-node masks (type 1) are kept as one flag per node and never expanded by the code that can do without.
-
-    Attributes:
-        shape: (n, d).
-        rows: bool [n], True where the whole row is observed; None for a mask of single entries.
-        cells: bool [n, d], True where the entry is observed; None for a mask of whole rows.
-    """
-
-    shape: tuple[int, int]
-    rows: np.ndarray | None = None
-    cells: np.ndarray | None = None
-
-    def __post_init__(self) -> None:
-        if (self.rows is None) == (self.cells is None):
-            raise ValueError("an Observed mask has either rows or cells")
-        expected, mask = ((self.shape[0],), self.rows) if self.rows is not None else (self.shape, self.cells)
-        if mask is None or mask.dtype != np.bool_ or mask.shape != expected:
-            raise ValueError(f"expected a boolean mask of shape {expected}")
-
-    @classmethod
-    def of(cls, known: np.ndarray) -> Observed:
-        """The mask bool [n, d], by rows if whole rows are missing only: some methods are defined for these alone."""
-        rows = np.asarray(known.all(axis=1))
-        whole = bool((rows == known.any(axis=1)).all())
-        return cls(known.shape, rows=rows) if whole else cls(known.shape, cells=known)
-
-    def __and__(self, other: Observed) -> Observed:
-        """What both masks let through."""
-        if self.rows is not None and other.rows is not None:
-            return Observed(self.shape, rows=self.rows & other.rows)
-        return Observed(self.shape, cells=self.dense() & other.dense())
-
-    @property
-    def missing_share(self) -> float:
-        """Share of hidden entries: the rate as drawn."""
-        return 1.0 - float((self.rows if self.rows is not None else self.dense()).mean())
-
-    def dense(self) -> np.ndarray:
-        """The mask as bool [n, d]."""
-        if self.cells is not None:
-            return self.cells
-        assert self.rows is not None
-        return np.broadcast_to(self.rows[:, None], self.shape)
-
-    def apply(self, features: sp.csr_array) -> sp.csr_array:
-        """M ⊙ X as CSR [n, d]: hidden entries leave the structure, whatever their value (even NaN)."""
-        entries = features.tocoo()
-        row, column = entries.coords
-        keep = self.rows[row] if self.rows is not None else self.dense()[row, column]
-        kept = sp.csr_array((entries.data[keep], (row[keep], column[keep])), shape=self.shape)
-        kept.sort_indices()
-        return kept
-
-    def column_blocks(self, entries: int = 1 << 25) -> Iterator[tuple[int, int, np.ndarray]]:
-        """(start, stop, bool [n, stop - start]) over all columns, at most about ``entries`` at a time."""
-        n, d = self.shape
-        width = max(1, entries // max(n, 1))
-        for start in range(0, d, width):
-            stop = min(start + width, d)
-            yield start, stop, self.dense()[:, start:stop]
 
 
 def draw_observed(missing: Mapping[str, Any], rate: float, shape: tuple[int, int], seed: int) -> Observed:
@@ -128,6 +61,8 @@ def drawn_pattern(missing: Mapping[str, Any]) -> str:
 
 def check_missing(missing: Mapping[str, Any], rate: float) -> None:
     """Refuse a ``missing`` group that makes no sense, before anything is trained."""
+    if "by" in missing:
+        return check_mechanism(missing, rate)
     pattern = _PATTERN.check("missing.pattern", missing.get("pattern"))
     check_group("missing", missing, MISSING[pattern], f"pattern {pattern}")
     if pattern == "biased":

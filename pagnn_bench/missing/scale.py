@@ -2,37 +2,63 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from scipy import sparse
 
 from pagnn_bench.data.graph import Graph
-from pagnn_bench.missing.observed import Observed
+from pagnn_bench.missing.mask import Observed
 
 
-def standardise(graph: Graph, observed: Observed) -> Graph:
-    """X'_if = (X_if - μ_f) / σ_f, mean and standard deviation over the observed entries of training nodes.
+@dataclass(frozen=True)
+class Scale:
+    """X'_if = (X_if - μ_f) s_f, with s_f = 1 / σ_f.
 
-    Nothing hidden and no other node has a say in μ and σ, so they belong to a mask. Columns in which training nodes
-    show 0 and 1 only (words, one-hot) stay as they are; constant ones are only centred; one of which training nodes
-    show nothing is 0 everywhere, as nothing can be learned of its scale.
-
-    Args:
-        graph: its features are X [n, d]; entries that are missing by nature stay absent.
-        observed: the mask, without the entries that are missing by nature.
+    Attributes:
+        mean, factor: μ and s, float64 [d]; s_f = 0 where nothing is known of a column's scale.
     """
-    train = graph.split.train
-    seen = observed.dense()[train]  # [n_train, d]
-    values = observed.apply(graph.features)[train].toarray().astype(np.float64)  # 0 where hidden
-    count = seen.sum(axis=0)
-    mean = values.sum(axis=0) / count.clip(1)
-    spread = np.sqrt((seen * (values - mean) ** 2).sum(axis=0) / count.clip(1))
-    constant = spread <= 1e-7 * np.abs(mean)  # but for the rounding of float32
-    scale = np.where(count == 0, 0.0, 1 / np.where(constant, 1.0, spread))
-    binary = (count > 0) & (np.isin(values, (0, 1)) | ~seen).all(axis=0)
-    mean[binary], scale[binary] = 0, 1
-    scaled = (graph.features.toarray() - mean) * scale
+
+    mean: np.ndarray
+    factor: np.ndarray
+
+    @classmethod
+    def of(cls, graph: Graph, observed: Observed, by_all: bool = False) -> Self:
+        """Mean and standard deviation over the observed entries of training nodes, or of all nodes.
+
+        Nothing hidden has a say in μ and σ, so they belong to a mask. Columns in which these nodes show 0 and 1 only
+        (words, one-hot) stay as they are; constant ones are only centred; one of which they show nothing is 0
+        everywhere, as nothing can be learned of its scale.
+
+        Args:
+            graph: its features are X [n, d].
+            observed: the mask, without the entries that are missing by nature.
+            by_all: by all nodes, as methods, too, see what is observed of all of them; few training nodes with few
+                observed entries each say little about the scale of a column.
+        """
+        nodes = np.arange(graph.num_nodes) if by_all else graph.split.train
+        seen = observed.dense()[nodes]  # [m, d]
+        values = observed.apply(graph.features)[nodes].toarray().astype(np.float64)  # 0 where hidden
+        count = seen.sum(axis=0)
+        mean = values.sum(axis=0) / count.clip(1)
+        spread = np.sqrt((seen * (values - mean) ** 2).sum(axis=0) / count.clip(1))
+        constant = spread <= 1e-7 * np.abs(mean)  # but for the rounding of float32
+        factor = np.where(count == 0, 0.0, 1 / np.where(constant, 1.0, spread))
+        binary = (count > 0) & (np.isin(values, (0, 1)) | ~seen).all(axis=0)
+        mean[binary], factor[binary] = 0, 1
+        return cls(mean, factor)
+
+    def undo(self, scaled: np.ndarray) -> np.ndarray:
+        """From X' back to X, float64 [n, d]; NaN in columns without a scale."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.factor > 0, scaled / self.factor + self.mean, np.nan)
+
+
+def standardise(graph: Graph, observed: Observed, by_all: bool = False) -> Graph:
+    """The graph with columns of mean 0 and deviation 1, see :class:`Scale`; what is missing by nature stays absent."""
+    scale = Scale.of(graph, observed, by_all)
+    scaled = (graph.features.toarray() - scale.mean) * scale.factor
     if graph.known is not None:
         scaled[~graph.known] = 0
     return replace(graph, features=sparse.csr_array(scaled.astype(np.float32)))

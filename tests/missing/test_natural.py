@@ -116,3 +116,23 @@ def test_neither_hidden_entries_nor_other_nodes_decide_the_scale():
     others[len(graph.split.train) :] += 10
     moved = hide(standardise(dataclasses.replace(graph, features=sp.csr_array(others)), observed), observed)
     np.testing.assert_array_equal(moved.features.toarray()[graph.split.train], expected[graph.split.train])
+
+
+def test_the_scale_of_all_observed_entries_by_hand():
+    """Of column 0 nodes 1 (3e6), 3 (9e6) and 4 are seen: mean 11e6/3; column 1 shows 0 and 1 only and stays."""
+    graph = tiny()
+    cells = graph.known.copy()
+    cells[[0, 2], 0] = False
+    scaled = standardise(graph, Observed(cells.shape, cells=cells), by_all=True).features.toarray()
+    seen = np.array([3e6, 9e6, -1e6])
+    np.testing.assert_allclose(scaled[[1, 3, 4], 0], (seen - seen.mean()) / seen.std(), rtol=1e-5)
+    np.testing.assert_array_equal(scaled[:, 1], [1, 0, 1, 1, 0])
+
+
+def test_hidden_entries_do_not_decide_the_scale_of_all_either():
+    graph = with_gaps()
+    observed = observe(graph, CELLS, 0.4, seed=1)
+    senseless = np.where(observed.dense(), graph.features.toarray(), np.float32(1e9))
+    spoiled = dataclasses.replace(graph, features=sp.csr_array(senseless))
+    first, second = (hide(standardise(each, observed, by_all=True), observed) for each in (graph, spoiled))
+    np.testing.assert_array_equal(first.features.toarray(), second.features.toarray())
