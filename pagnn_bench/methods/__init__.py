@@ -7,8 +7,8 @@ from typing import Any
 
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import NOT_IDENTITY
+from pagnn_bench.config.loading import load_class
 from pagnn_bench.methods.base import Method
-from pagnn_bench.methods.loading import load_class
 
 __all__ = ["Method", "build_method"]
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import torch
 
 from pagnn_bench.config.errors import RequestError
+from pagnn_bench.methods.portable import Portable
 from pagnn_bench.methods.values import choice, flag, fraction, whole
 from pagnn_bench.missing import PATTERNS, IncompleteGraph
 from pagnn_bench.nn.inputs import DropoutFirstInput, Input, make_input
@@ -33,14 +34,16 @@ class Context:
         device: where the networks will live, and where a learned imputation trains.
         report: shows how far a long preparation has come, such as ``"VAE 120/1000"``.
         cache: folder in which learned imputations are kept; None keeps none.
-        anew: learn again what is kept there (``force=true``).
+        relearn: learn again what is kept there (``force=true``).
+        narrow: multiply in bfloat16 while an imputation model trains (``precision=bfloat16``).
     """
 
     seed: int
     device: torch.device
     report: Callable[[str], None] = say_nothing
     cache: Path | None = None
-    anew: bool = False
+    relearn: bool = False
+    narrow: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,13 @@ class Prepared:
         facts: numbers worth keeping with the records, such as the share of empty neighbourhoods.
         filled: the features [n, d] with the missing entries filled in, of a method that does so; its error on the
             hidden entries is measured and recorded.
+        portable: one of the networks as an ordinary torch module, where there is one that computes the same.
     """
 
     network: Callable[[Sequence[int], float], StackedNetwork]
     facts: dict[str, Any] = field(default_factory=dict)
     filled: sp.csr_array | np.ndarray | None = None
+    portable: Portable | None = None
 
 
 class Method(ABC):
@@ -65,6 +70,7 @@ class Method(ABC):
     patterns: ClassVar[tuple[str, ...]] = PATTERNS  # the missing patterns that the method is defined for
     patterns_reason: ClassVar[str] = ""  # why not for the others, for the person who asks
     oracle: ClassVar[bool] = False  # True only for controls that may look at the complete features
+    on_request: ClassVar[str] = ""  # why `compare` does not train it unless it is named; "" where it does
     per_seed: bool = False  # True: prepare for every seed instead of once per mask
 
     @property
@@ -153,7 +159,7 @@ class TwoLayerMethod(Method):
             who = type(self).__name__
             raise RequestError(
                 f"method.network={network}: {who} is a network of its own; others stand behind methods that fill in "
-                "missing entries (mf, zero, neighbor_mean, fp, pcfi, vae, gain, sat, full)."
+                "missing entries (mf, zero, neighbor_mean, fp, pcfi, fisf, fsdcap, arb, vae, gain, sat, full)."
             )
         return network
 
@@ -175,7 +181,16 @@ class TwoLayerMethod(Method):
         def network(seeds: Sequence[int], gain: float) -> LayeredNetwork:
             return LayeredNetwork(parts, sizes, seeds, rates, gain, self.bias, device)
 
-        return Prepared(network, signal.facts, signal.filled)
+        return Prepared(network, signal.facts, signal.filled, self.portable(graph, signal))
+
+    def portable(self, graph: IncompleteGraph, signal: Signal) -> Portable | None:
+        """The network as an ordinary torch module; None if no ready-made one computes the same."""
+        return None
+
+    def layer_arguments(self, features: int, classes: int) -> dict[str, Any]:
+        """The constructor of a model of torch_geometric with layers of these sizes."""
+        sizes = {"in_channels": features, "hidden_channels": self.hidden, "num_layers": self.layers}
+        return {**sizes, "out_channels": classes, "bias": self.bias}
 
     def _input(self, signal: Signal, rows: np.ndarray, part: str, device: torch.device) -> Input:
         if part == "train" and self.input_dropout == "pre":

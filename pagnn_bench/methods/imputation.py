@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from pagnn_bench.config.identity import canonical_json
 from pagnn_bench.methods.backbones import backbone
 from pagnn_bench.methods.base import OWN_NETWORK, Context, Prepared, Signal, TwoLayerMethod
+from pagnn_bench.methods.portable import Portable, convolutions, dense, edge_index
 from pagnn_bench.methods.source import source_digest
 from pagnn_bench.methods.values import flag
 from pagnn_bench.missing import IncompleteGraph, Observed
@@ -42,6 +43,16 @@ class ImputationMethod(TwoLayerMethod):
         # Nothing is aggregated before this network, so there is one place for dropout on the input: X̂.
         rate = 0.0 if self.input_dropout == "none" else self.dropout
         return recipe.prepared(graph, features, context, rate, facts=signal.facts, filled=signal.filled)
+
+    def portable(self, graph: IncompleteGraph, signal: Signal) -> Portable:
+        assert signal.factors is not None
+        _, features, _ = signal.factors
+
+        def inputs() -> dict[str, np.ndarray]:
+            return {"x": dense(features), "edge_index": edge_index(graph.adjacency)}
+
+        arguments = self.layer_arguments(features.shape[1], graph.num_classes)
+        return Portable("torch_geometric.nn.GCN", arguments, convolutions, inputs)
 
     @abstractmethod
     def impute(self, graph: IncompleteGraph, context: Context) -> Filled:
@@ -78,7 +89,7 @@ class LearnedImputation(ImputationMethod):
     the keys that decide it into ``finishing``: settings that differ in them only share what was learned.
 
     Args:
-        per_seed: train the model anew for every seed.
+        per_seed: train a model of its own for every seed.
         **common: see :class:`TwoLayerMethod`.
     """
 
@@ -90,7 +101,10 @@ class LearnedImputation(ImputationMethod):
 
     @abstractmethod
     def learn(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
-        """Train the model and return its reconstruction [n, d]; only its values at missing entries are used."""
+        """Train the model and return its reconstruction [n, d]; only its values at missing entries are used.
+
+        With ``context.narrow`` its dense products are in bfloat16, as far as the model has a form for it.
+        """
 
     def finish(self, learned: np.ndarray, graph: IncompleteGraph, context: Context) -> np.ndarray:
         """From what was learned [n, d], 0 where observed, to what is filled in; the same by default."""
@@ -121,7 +135,7 @@ class LearnedImputation(ImputationMethod):
             return _compact(learned[hidden])
 
         key = self._key(graph, context) if context.cache is not None else ""
-        found = cached_array(context.cache, key, values, context.anew)
+        found = cached_array(context.cache, key, values, context.relearn)
         learned = np.zeros(hidden.shape, dtype=np.float32)
         learned[hidden] = found.values
         filled = graph.features.toarray()
@@ -136,10 +150,10 @@ class LearnedImputation(ImputationMethod):
         return filled
 
     def _key(self, graph: IncompleteGraph, context: Context) -> str:
-        """A digest of what the learned values depend on: settings, seed, graph with split and training labels, and the
-        source of the class with what it stands on.
+        """A digest of what the learned values depend on: settings, seed, precision, graph with split and training
+        labels, and the source of the class with what it stands on.
 
-        The rest of this package, torch and the device do not count; ``force=true`` learns anew after a change there.
+        The rest of this package, torch and the device do not count; ``force=true`` learns again after one there.
         """
         cls = type(self)
         name = cls.__name__.lower()
@@ -150,10 +164,18 @@ class LearnedImputation(ImputationMethod):
             "seed": context.seed,
             "shape": graph.observed.shape,
         }
+        if context.narrow:  # what was learned in float32 keeps its name
+            what["precision"] = "bfloat16"
         digest = hashlib.sha256(canonical_json(what).encode())
         known, edges = graph.features, graph.adjacency
         mask = np.packbits(graph.observed.dense() if graph.observed.rows is None else graph.observed.rows)
-        split = (graph.labels, graph.split.train, graph.split.val, graph.split.test)
+        parts = graph.split
+        split = (
+            graph.labels,
+            parts.train,
+            parts.val,
+            parts.test if parts.scored is None else parts.scored,
+        )
         for array in (known.data, known.indices, known.indptr, mask, edges.indices, edges.indptr, *split):
             digest.update(np.ascontiguousarray(array).tobytes())
         return f"{name}-{digest.hexdigest()[:24]}"

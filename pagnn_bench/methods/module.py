@@ -29,11 +29,12 @@ import torch
 from torch import Tensor, nn
 
 from pagnn_bench.config.errors import RequestError, refuse
+from pagnn_bench.config.loading import load_class
 from pagnn_bench.methods.base import Context, Method, Prepared
-from pagnn_bench.methods.loading import load_class
+from pagnn_bench.methods.portable import Portable, edge_index
 from pagnn_bench.methods.values import flag, fraction, whole
 from pagnn_bench.missing import IncompleteGraph
-from pagnn_bench.nn.module_stack import ModuleInputs, ModuleStack
+from pagnn_bench.nn.module_stack import ModuleInputs, ModuleStack, load_member
 from pagnn_bench.nn.network import PARTS
 from pagnn_bench.nn.seeded import seeded
 
@@ -115,10 +116,13 @@ class ModuleRecipe:
             "dropout": self.dropout,
         }
 
+    def _arguments(self, features: int, classes: int) -> dict[str, Any]:
+        """Those that the constructor is called with."""
+        return {**_Arguments.of(self.module_class).named(self._numbers(features, classes)), **self.args}
+
     def make(self, features: int, classes: int, seed: int) -> nn.Module:
         """The module for d features and C classes, on the CPU, with the initial weights of a seed."""
-        cls = self.module_class
-        numbers = {**_Arguments.of(cls).named(self._numbers(features, classes)), **self.args}
+        cls, numbers = self.module_class, self._arguments(features, classes)
         with seeded(seed, torch.device("cpu")):  # so the weights are the same on every device
             try:
                 module: nn.Module = cls(**numbers)
@@ -163,19 +167,27 @@ class ModuleRecipe:
             # The gain is for our own layers; a module has an initialisation of its own.
             return ModuleStack([self.make(width, classes, seed) for seed in seeds], inputs, device)
 
-        return Prepared(network, **rest)
+        def state(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+            module = self.make(width, classes, seed=0)
+            load_member(module, weights)
+            return module.state_dict()
+
+        def arrays() -> dict[str, np.ndarray]:
+            return {name: tensor.cpu().numpy() for name, tensor in inputs.forward.items()}
+
+        portable = Portable(self.path, self._arguments(width, classes), state, arrays)
+        return Prepared(network, **rest, portable=portable)
 
     def _given(
         self, graph: IncompleteGraph, features: sp.csr_array | np.ndarray, context: Context
     ) -> dict[str, Tensor]:
         """What forward may ask for, on the device."""
         values = features if isinstance(features, np.ndarray) else features.toarray()
-        edges = graph.adjacency.tocoo()
         known = graph.observed
         mask = torch.from_numpy(known.dense().copy() if known.rows is None else known.rows[:, None])
         given = {
             "x": torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)),
-            "edge_index": torch.from_numpy(np.stack(edges.coords).astype(np.int64)),
+            "edge_index": torch.from_numpy(edge_index(graph.adjacency)),
             "observed": mask.expand(known.shape),  # one flag a node is not copied
         }
         given = {name: tensor.to(context.device) for name, tensor in given.items()}
@@ -246,6 +258,8 @@ class Module(Method):
         args: further arguments of the constructor.
         nan: missing entries of x are NaN instead of 0.
     """
+
+    on_request = "a network of your own, method.module=mine.MyGNN"
 
     def __init__(
         self, module: str, hidden: int, layers: int, dropout: float, args: Mapping[str, Any] | None, nan: bool

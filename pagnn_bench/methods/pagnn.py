@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pagnn_bench.methods.base import Context, Signal, TwoLayerMethod
+from pagnn_bench.methods.portable import Portable, convolutions, dense, edge_index
 from pagnn_bench.methods.values import choice, flag
 from pagnn_bench.missing import IncompleteGraph
 from pagnn_bench.nn.propagate import (
@@ -56,3 +57,15 @@ class PaGNN(TwoLayerMethod):
         blind = with_self_loops(graph.adjacency) @ first.reached.astype(np.float64) == 0
         facts = {"empty_share": first.empty_share, "blind_share": float(blind.mean())}
         return Signal(first.values, operator, factors, facts)
+
+    def portable(self, graph: IncompleteGraph, signal: Signal) -> Portable | None:
+        if self.mask_update:
+            return None  # PaGNNConv knows no mask of layer 2
+
+        def inputs() -> dict[str, np.ndarray]:
+            known = np.ascontiguousarray(graph.observed.dense())
+            edges = edge_index(graph.adjacency)
+            return {"x": dense(graph.features), "edge_index": edges, "observed": known}
+
+        arguments = self.layer_arguments(graph.features.shape[1], graph.num_classes)
+        return Portable("pagnn_bench.nn.PaGNN", {**arguments, "norm": self.norm}, convolutions, inputs)

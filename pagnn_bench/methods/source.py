@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 # What imputation models of every folder stand on: a change there may change what they learn.
-SHARED = ("pagnn_bench.methods.learning", "pagnn_bench.nn.")
+SHARED = ("pagnn_bench.methods.learning", "pagnn_bench.methods.likelihood", "pagnn_bench.nn.")
 
 
 @cache  # as it was when it was first used: a file edited while a sweep runs is not what runs

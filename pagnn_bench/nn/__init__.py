@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pagnn_bench.nn.conv import PaGNNConv
+    from pagnn_bench.nn.model import PaGNN
 
-__all__ = ["PaGNNConv"]
+__all__ = ["PaGNN", "PaGNNConv"]
+
+# torch_geometric takes seconds to import and only these need it.
+LATER = {"PaGNN": "pagnn_bench.nn.model", "PaGNNConv": "pagnn_bench.nn.conv"}
 
 
 def __getattr__(name: str) -> Any:
-    # torch_geometric takes seconds to import and only this layer needs it.
-    if name == "PaGNNConv":
-        from pagnn_bench.nn.conv import PaGNNConv
-
-        return PaGNNConv
+    if name in LATER:
+        return getattr(importlib.import_module(LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

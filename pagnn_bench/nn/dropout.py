@@ -7,14 +7,24 @@ from a few words for other rates.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from pagnn_bench.nn.ahead import Ahead
+
+# Who draws the bits: generators of the CPU, which give the same bits on every device, or those of the device.
+RNGS = ("host", "device")
+HOST = torch.device("cpu")
+
 # Keep probabilities are rounded to multiples of 2^-16; the scale uses the rounded value, so there is no bias.
 DIGITS = 16
+
+# Entries whose masks are made at once: still in the processor's cache when they are used, and worth the calls.
+MASKED = 1 << 17
 
 
 def keep_digits(keep: float) -> tuple[list[int], float]:
@@ -32,61 +42,99 @@ def keep_digits(keep: float) -> tuple[list[int], float]:
 def _shifts(kind: torch.dtype, device: torch.device) -> Tensor:
     """By how much each bit of an integer of this kind is moved to become its sign."""
     size = torch.iinfo(kind).bits
-    return (size - 1 - torch.arange(size, dtype=kind)).to(device)
+    return (size - 1 - torch.arange(size, dtype=kind)).to(device, non_blocking=True)
 
 
 @lru_cache(maxsize=16)
 def _float_bits(scales: tuple[float, ...], device: torch.device) -> Tensor:
     """These numbers as the bits of float32, int32 [S, 1, 1]; of one number that all share, a scalar."""
     bits = torch.tensor(scales, dtype=torch.float32).view(torch.int32)
-    return (bits[0] if len(set(scales)) == 1 else bits[:, None, None]).to(device)
+    return (bits[0] if len(set(scales)) == 1 else bits[:, None, None]).to(device, non_blocking=True)
+
+
+class _Request(NamedTuple):
+    """Keep-bits of ``entries`` entries for every member, at its own rate."""
+
+    entries: int
+    rates: tuple[float, ...]
 
 
 class DropoutStreams:
     """Independent dropout randomness of S stacked seeds.
 
-    A seed's masks depend on its own stream and on the sequence of sizes it asks for, not on who else is in the stack.
+    A seed's masks depend on its own stream and on the sequence of sizes it asks for, not on who else is in the stack,
+    and not on the device: other devices get their bits from the host (:class:`~pagnn_bench.nn.ahead.Ahead`).
 
     Args:
         seeds: one per member.
-        device: where the bits are drawn.
+        device: where the bits are wanted.
         rates: the dropout rate of every member where members differ in it (a stack of settings); it takes the place of
             the rate that a network asks for, of which then only counts whether it is 0.
+        rng: ``host``, or ``device`` for bits that the device draws itself: faster, and not those of the CPU.
     """
 
     def __init__(
-        self, seeds: Sequence[int], device: torch.device, rates: Sequence[float] | None = None
+        self,
+        seeds: Sequence[int],
+        device: torch.device,
+        rates: Sequence[float] | None = None,
+        rng: str = "host",
     ) -> None:
         self.device, self.rates = device, None if rates is None else list(rates)
-        self.generators = [torch.Generator(device).manual_seed(seed) for seed in seeds]
+        self._home = device if rng == "device" else HOST
+        self.generators = [torch.Generator(self._home).manual_seed(seed) for seed in seeds]
+        # Single numbers are for the host, which would have to wait for those of a device.
+        self._hosts = (
+            self.generators
+            if self._home.type == "cpu"
+            else [torch.Generator().manual_seed(seed) for seed in seeds]
+        )
+        self._ahead = self._drawn_ahead()
+
+    def _drawn_ahead(self) -> Ahead[_Request] | None:
+        if self._home.type == self.device.type:
+            return None
+        return Ahead(self._packed, self.generators, self.device)
 
     def __len__(self) -> int:
         return len(self.generators)
 
     def select(self, keep: Sequence[int]) -> None:
         """Go on with these members of the stack only."""
-        self.generators = [self.generators[k] for k in keep]
+        if self._ahead is not None:
+            self._ahead.take_back()
+        self.generators, self._hosts = ([own[k] for k in keep] for own in (self.generators, self._hosts))
         self.rates = None if self.rates is None else [self.rates[k] for k in keep]
+        self._ahead = self._drawn_ahead()
+
+    def seed(self, member: int) -> int:
+        """A number from a member's stream, to seed another generator with."""
+        if self._ahead is not None:
+            self._ahead.take_back()
+        return int(torch.randint(2**62, (), generator=self._hosts[member]))
 
     def draw(self, count: int, rate: float) -> KeepBits:
         """Keep-bits for ``count`` entries of every seed at dropout ``rate``, or at the members' own rates."""
-        rates = [rate] * len(self) if self.rates is None else self.rates
-        packed = torch.empty((len(self), (count + 63) // 64), dtype=torch.int64, device=self.device)
-        scales = [1.0] * len(self)
-        for own in dict.fromkeys(rates):  # members of one rate together: a few calls for the whole stack
-            members = [k for k, value in enumerate(rates) if value == own]
-            if own == 0:
-                packed[members] = -1
-                continue
-            digits, keep = keep_digits(1.0 - own)
-            packed[members] = self._bits(members, digits, packed.shape[1])
-            for k in members:
-                scales[k] = 1.0 / keep
-        return KeepBits(packed, count, tuple(scales))
+        request = _Request(count, tuple([rate] * len(self) if self.rates is None else self.rates))
+        packed = self._packed(request) if self._ahead is None else self._ahead.take(request)
+        scales = {own: 1.0 / keep_digits(1.0 - own)[1] if own else 1.0 for own in set(request.rates)}
+        return KeepBits(packed, count, tuple(scales[own] for own in request.rates))
+
+    def _packed(self, request: _Request) -> Tensor:
+        """int64 [S, words], where the generators are."""
+        width = (request.entries + 63) // 64
+        packed = torch.empty((len(self), width), dtype=torch.int64, device=self._home)
+        for own in dict.fromkeys(
+            request.rates
+        ):  # members of one rate together: a few calls for the whole stack
+            members = [k for k, value in enumerate(request.rates) if value == own]
+            place: slice | list[int] = slice(None) if len(members) == len(self) else members
+            packed[place] = -1 if own == 0 else self._bits(members, keep_digits(1.0 - own)[0], width)
+        return packed
 
     def _bits(self, members: Sequence[int], digits: Sequence[int], width: int) -> Tensor:
         """Words of independent bits that are 1 with the probability of these binary digits, [members, width]."""
-        words = torch.empty((len(members), len(digits), width), dtype=torch.int64, device=self.device)
+        words = torch.empty((len(members), len(digits), width), dtype=torch.int64, device=self._home)
         for k, own in zip(members, words):
             own.random_(-(2**63), None, generator=self.generators[k])
         # From the last digit to the first, r becomes w OR r (digit 1) or w AND r (digit 0), w a fresh random word:
@@ -115,6 +163,11 @@ class KeepBits:
     def __init__(self, packed: Tensor, count: int, scales: tuple[float, ...]) -> None:
         self.packed, self.count, self.scales = packed, count, scales
 
+    @property
+    def scale(self) -> Tensor:
+        """The scales where the bits are, to multiply [S, ..., ...] with."""
+        return _float_bits(self.scales, self.packed.device).view(torch.float32)
+
     def factors(self, member: int | None = None) -> Tensor:
         """float32 [S, count], or [count] of one member."""
         packed, scales = (
@@ -124,9 +177,16 @@ class KeepBits:
         factors = filled(packed.view(torch.int32)).bitwise_and_(_float_bits(scales, packed.device))
         return factors.view(torch.float32).flatten(-2)[..., : self.count]
 
-    def masks(self, member: int, kind: torch.dtype) -> Tensor:
-        """[count] of one member, int32 or int16: all bits set where an entry is kept, none where it is dropped."""
-        return filled(self.packed[member].view(kind)).flatten()[: self.count]
+    def masks(self, member: int, kind: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
+        """All bits set where an entry is kept, none where it is dropped: int32 or int16, of one member.
+
+        MASKED entries at a time, and which they are of ``count``; valid until the next.
+        """
+        words, size = self.packed[member].view(kind), torch.iinfo(kind).bits
+        masks = torch.empty(min(len(words), MASKED // size), size, dtype=kind, device=words.device)
+        for first, few in zip(range(0, self.count, MASKED), words.split(MASKED // size)):
+            part = slice(first, min(first + MASKED, self.count))
+            yield part, filled(few, masks[: len(few)]).flatten()[: part.stop - first]
 
 
 def dropout(values: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:

@@ -7,8 +7,10 @@ evaluated member by member, with the member's own slice of the stacked parameter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import torch
@@ -103,17 +105,26 @@ class ModuleStack(StackedNetwork):
             logits.append(self._call(k, values, streams, keep, None)[0].index_select(0, nodes))
         return torch.stack(logits)
 
+    def hidden(self, part: str) -> Tensor | None:
+        """What enters the last layer with weights [S, n, h]; None of a module without a layer before that."""
+        [shape] = self._shape
+        stacked = {name: getattr(self, own).unbind() for own, name in self.names.items()}
+        layers = [each for each in shape.module.modules() if each is not shape.module]
+        found = []
+        with _inputs_of(layers, self.inputs.num_classes) as seen:
+            for k in range(len(next(iter(stacked.values())))):
+                seen.clear()
+                self._call(k, {name: each[k] for name, each in stacked.items()}, None, None, None)
+                values = seen[max(seen)] if seen else None
+                if values is None or values is self.inputs.forward.get("x"):
+                    return None
+                found.append(values)
+        return torch.stack(found)
+
     def backward(self, streams: DropoutStreams, objective: Callable[[Tensor], Tensor]) -> Tensor:
-        """Put the gradient of every member's loss into the stacked parameters.
+        """As in the base class, with the module's own loss added.
 
         One member after the other, so that the activations of one are in memory at a time.
-
-        Args:
-            streams: randomness of the members.
-            objective: logits of training nodes [1, m, C] → loss [1]; the module's own loss is added.
-
-        Returns:
-            The losses [S].
         """
         parameters = {name: getattr(self, own) for own, name in self.names.items()}
         keep, losses = self._keep(streams), []
@@ -158,7 +169,7 @@ class ModuleStack(StackedNetwork):
             values |= {name: values[name].clone() for name in self._buffers_of_it & values.keys()}
         versions = [tensor._version for tensor in given.values()]
         # A forward that draws although it is evaluated draws the same every time.
-        seed = 0 if streams is None else _draw_seed(streams.generators[member], self.device)
+        seed = 0 if streams is None else streams.seed(member)
         with seeded(seed, self.device):
             try:
                 logits, extra = torch.func.functional_call(shape, values, (given, loss))
@@ -200,11 +211,41 @@ def _state(module: nn.Module) -> dict[str, Tensor]:
     return {**dict(module.named_parameters()), **dict(module.named_buffers())}
 
 
+@contextmanager
+def _inputs_of(layers: Sequence[nn.Module], classes: int) -> Iterator[dict[int, Tensor]]:
+    """The inputs [n, k] of layers with weights that make logits [n, C] of them, by the order of the calls."""
+    begun, called, hooks = count(), list[int](), []
+    seen: dict[int, Tensor] = {}
+
+    def before(layer: nn.Module, given: tuple[Any, ...]) -> None:
+        called.append(next(begun))
+
+    def after(layer: nn.Module, given: tuple[Any, ...], out: Any) -> None:
+        order, values = called.pop(), given[0] if given else None
+        if not isinstance(values, Tensor) or not isinstance(out, Tensor):
+            return
+        if values.dim() == 2 and out.shape == (len(values), classes):
+            seen[order] = values
+
+    for layer in layers:
+        if any(True for _ in layer.parameters()):
+            hooks += [layer.register_forward_pre_hook(before), layer.register_forward_hook(after)]
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def load_member(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Put the weights of a member, by their names in the stack, into a module."""
+    state = _state(module)
+    with torch.no_grad():
+        for own, values in weights.items():
+            state[own.replace(":", ".")].copy_(values)
+
+
 def _layer(name: str) -> str:
     """The layer of a parameter: ``conv1`` of ``conv1:lin:weight``, ``convs:0`` of ``convs:0:lin:weight``."""
     parts = name.split(":")
     return ":".join(parts[: 2 if len(parts) > 2 and parts[1].isdigit() else 1])
-
-
-def _draw_seed(generator: torch.Generator, device: torch.device) -> int:
-    return int(torch.randint(2**62, (), generator=generator, device=device))

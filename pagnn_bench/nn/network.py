@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -30,6 +30,29 @@ class StackedNetwork(nn.Module, ABC):
     @abstractmethod
     def forward(self, part: str, streams: DropoutStreams | None) -> Tensor:
         """Logits [S, m, C] of the m nodes of a part (train, val or test); no streams means evaluation."""
+
+    def hidden(self, part: str) -> Tensor | None:
+        """The last hidden layer [S, r, h], evaluated; None of a network that has none.
+
+        Of the r nodes that the logits of a part depend on, in the order of the graph.
+        """
+        return None
+
+    def backward(self, streams: DropoutStreams, objective: Callable[[Tensor], Tensor]) -> Tensor:
+        """Put the gradient of every member's training loss into the parameters.
+
+        A network whose loss has further terms overrides this.
+
+        Args:
+            streams: dropout of the members.
+            objective: logits of the training nodes [S, m, C] → cross entropy [S].
+
+        Returns:
+            The losses [S].
+        """
+        losses = objective(self("train", streams))
+        losses.sum().backward()
+        return losses.detach()
 
     def to_bfloat16(self) -> None:
         """Keep and multiply dense inputs in bfloat16 from now on; parameters stay float32."""
@@ -128,12 +151,24 @@ class LayeredNetwork(StackedNetwork):
             self.register_parameter(f"bias{layer}", own)
 
     def forward(self, part: str, streams: DropoutStreams | None) -> Tensor:
-        source = self.parts[part]
-        values = self._biased(source.input(self._weight(1), streams, self.rates[0]), 1)
-        for layer, operator in enumerate(source.operators, start=2):
-            values = dropout(torch.relu(values), streams, self.rates[1])
-            values = self._biased(operator(torch.bmm(values, self._weight(layer))), layer)
+        return self._propagated(self._last_hidden(part, streams), part, self.layers, streams)
+
+    def hidden(self, part: str) -> Tensor:
+        return self._last_hidden(part, None)
+
+    def _last_hidden(self, part: str, streams: DropoutStreams | None) -> Tensor:
+        """H_{L-1} before dropout."""
+        first = self.parts[part].input(self._weight(1), streams, self.rates[0])
+        values = torch.relu(self._biased(first, 1))
+        for layer in range(2, self.layers):
+            values = torch.relu(self._propagated(values, part, layer, streams))
         return values
+
+    def _propagated(self, values: Tensor, part: str, layer: int, streams: DropoutStreams | None) -> Tensor:
+        """P drop(H) W + b of a layer after the first."""
+        values = dropout(values, streams, self.rates[1])
+        operator = self.parts[part].operators[layer - 2]
+        return self._biased(operator(torch.bmm(values, self._weight(layer))), layer)
 
     def to_bfloat16(self) -> None:
         for part in self.parts.values():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from pagnn_bench.missing.observed import Observed
+from pagnn_bench.missing.mask import Observed
 
 
 def with_self_loops(adjacency: sp.csr_array) -> sp.csr_array:

@@ -1,6 +1,6 @@
 """Sparse matrices that stay fixed during training, with gradients for the dense side only.
 
-torch's own sparse product transposes the matrix anew in every backward pass; here the transpose is kept beside it.
+torch's own sparse product transposes the matrix again in every backward pass; here the transpose is kept beside it.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,20 +14,36 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pagnn_bench.config.identity import LATER_KEYS
-from pagnn_bench.config.schema import NOT_NEGATIVE, POSITIVE, Schema, check_group, one_of, whole
+from pagnn_bench.config.identity import LATER_KEYS, PRECISIONS
+from pagnn_bench.config.schema import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    Schema,
+    check_group,
+    group,
+    one_of,
+    or_null,
+    whole,
+)
+from pagnn_bench.data.component import COMPONENTS
+from pagnn_bench.data.splits import DEVELOPMENT
 from pagnn_bench.missing import FEATURE_NORMS, IncompleteGraph
-from pagnn_bench.nn.dropout import DropoutStreams
-from pagnn_bench.nn.module_stack import ModuleStack
+from pagnn_bench.nn.dropout import RNGS, DropoutStreams
 from pagnn_bench.nn.network import PARTS, StackedNetwork
+from pagnn_bench.training.clock import Clock
 from pagnn_bench.training.optimiser import DECAYS, StackedAdam
-from pagnn_bench.training.stopping import RULES, StoppingRule, stopping_rule
-
-# Of dense inputs and their products; weights, optimiser and losses are float32 always.
-PRECISIONS = ("float32", "bfloat16")
+from pagnn_bench.training.scores import confusion, scores_of
+from pagnn_bench.training.stack import Stack
+from pagnn_bench.training.stopping import RULES, stopping_rule
 
 # The test nodes are most of a graph: seeds that stop together are tested a few at a time, to bound the memory.
 TESTED_AT_ONCE = 4
+
+# To read from a device is to wait for it. So a GPU trains this many epochs at a time and copies the weights after each,
+# as far as the copies fit. The rules then go through the epochs one by one, so what is kept is the same. A member that
+# stopped in between has trained on for nothing: 5 epochs of about 400, on average.
+LOOK_EVERY = 10
+WINDOW_BYTES = 1 << 28
 
 
 PROTOCOL: Schema = {
@@ -39,7 +56,10 @@ PROTOCOL: Schema = {
     "feature_norm": one_of(FEATURE_NORMS),
     "decay": one_of(DECAYS),
     "precision": one_of(PRECISIONS),
+    "dropout_rng": one_of(RNGS),
 }
+# What a protocol makes of the graph before anything is hidden: pagnn_bench.engine.prepare.
+GRAPH_KEYS: Schema = {"component": one_of(COMPONENTS), "split": or_null(group(DEVELOPMENT))}
 
 
 @dataclass(frozen=True)
@@ -55,13 +75,14 @@ class Protocol:
     feature_norm: str
     decay: str = "all"
     precision: str = "float32"
+    dropout_rng: str = "host"
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Protocol:
-        training = {**LATER_KEYS["protocol"], **config}
-        training.pop("tuning")
-        check_group("protocol", training, PROTOCOL, "a protocol")
-        return cls(**{key: training[key] for key in PROTOCOL})
+        settings = {**LATER_KEYS["protocol"], **config}
+        settings.pop("tuning")
+        check_group("protocol", settings, {**PROTOCOL, **GRAPH_KEYS}, "a protocol")
+        return cls(**{key: settings[key] for key in PROTOCOL})
 
 
 @dataclass
@@ -69,53 +90,21 @@ class TrainingResult:
     """Records of S trials and where the time went.
 
     Attributes:
-        records: one dict per seed, in the order of the stack: status, test_acc, val_acc, val_loss, best_epoch, epochs,
-            peak_epoch and peak_val_acc, the highest validation accuracy of all epochs, which a rule need not keep (and
-            reason of a failed one, curve if asked for).
+        records: one dict per seed, in the order of the stack: status, test_acc, test_macro_f1, test_balanced_acc,
+            val_acc, val_loss, best_epoch, epochs, peak_epoch and peak_val_acc, the highest validation accuracy of all
+            epochs, which a rule need not keep (and reason of a failed one, curve if asked for).
+        weights: the weights that each seed was tested with, by name, [1, ...]; None for a failed one;
+            empty unless asked for.
         train_seconds: forward, backward and step of all epochs, evaluation excluded.
         eval_seconds: validation of all epochs and the test evaluations.
         seed_epochs: Σ epochs over the seeds: train_seconds / seed_epochs is the time of one epoch of one seed.
     """
 
     records: list[dict[str, Any]]
+    weights: list[dict[str, Tensor] | None] = field(default_factory=list)
     train_seconds: float = 0.0
     eval_seconds: float = 0.0
     seed_epochs: int = 0
-
-
-@dataclass
-class _Stack:
-    """The seeds still in training, and the best weights seen of each."""
-
-    network: StackedNetwork
-    optimizer: StackedAdam
-    streams: DropoutStreams
-    rule: StoppingRule
-    alive: np.ndarray  # position of each member in the original order
-    kept: list[dict[str, Any]]  # epoch and scores of the best weights
-    best: dict[str, Tensor] = field(default_factory=dict)
-
-    def remember(self, members: np.ndarray) -> None:
-        """Keep a copy of the present weights of these members (bool [S])."""
-        parameters = dict(self.network.named_parameters())
-        if not self.best:
-            self.best = {name: p.detach().clone() for name, p in parameters.items()}
-            return
-        index = torch.from_numpy(np.flatnonzero(members)).to(self.streams.device)
-        for name, p in parameters.items():
-            self.best[name].index_copy_(0, index, p.detach().index_select(0, index))
-
-    def select(self, keep: np.ndarray) -> None:
-        """Go on with these members only: weights, optimiser state, dropout streams, patience and best weights."""
-        index = torch.from_numpy(keep).to(self.streams.device)
-        before = dict(self.network.named_parameters())
-        self.network.replace({name: p.detach().index_select(0, index) for name, p in before.items()})
-        self.optimizer = self.optimizer.selected(self.network, keep)
-        self.best = {name: b.index_select(0, index) for name, b in self.best.items()}
-        self.streams.select(keep.tolist())
-        self.rule.select(keep)
-        self.alive = self.alive[keep]
-        self.kept = [self.kept[k] for k in keep]
 
 
 def train(
@@ -127,6 +116,8 @@ def train(
     keep_curve: bool = False,
     on_epoch: Callable[[int, Sequence[dict[str, Any]]], None] | None = None,
     dropout_rates: Sequence[float] | None = None,
+    look_every: int | None = None,
+    keep_weights: bool = False,
 ) -> TrainingResult:
     """Train all members of a stack to their own early stop.
 
@@ -143,48 +134,68 @@ def train(
         keep_curve: keep the training loss of every epoch in the record.
         on_epoch: called after every epoch with the epoch and the records that it finished.
         dropout_rates: one per member in a stack of settings that differ in it.
+        look_every: epochs from one look at the scores to the next, which changes no record; None: as suits the device.
+        keep_weights: keep the weights that were tested.
     """
     nodes = {part: torch.from_numpy(getattr(graph.split, part)) for part in PARTS}
+    scored = None
+    if graph.split.scored is not None:
+        nodes["test"] = torch.from_numpy(graph.split.scored)
+        scored = nodes["test"].to(device)
     labels = {part: torch.from_numpy(graph.labels)[index].to(device) for part, index in nodes.items()}
     members = len(dropout_seeds)
     protocols = [protocol] * members if isinstance(protocol, Protocol) else list(protocol)
     protocol = _common(protocols)
     rates, decays = ([getattr(own, key) for own in protocols] for key in ("lr", "weight_decay"))
-    stack = _Stack(
+    stack = Stack(
         network,
         StackedAdam(network, rates, decays, protocol.decay),
-        DropoutStreams(dropout_seeds, device, dropout_rates),
+        DropoutStreams(dropout_seeds, device, dropout_rates, protocol.dropout_rng),
         stopping_rule(protocol.stopping, members, protocol.patience),
         alive=np.arange(members),
+        place=np.arange(members),
         kept=[{} for _ in range(members)],
     )
     result = TrainingResult(records=[{} for _ in range(members)])
+    if keep_weights:
+        result.weights = [None] * members
     curves: list[list[float]] = [[] for _ in range(members)]
 
-    for epoch in range(1, protocol.max_epochs + 1):
-        start = _clock(device)
-        losses = _train_step(stack, labels["train"])
-        trained = _clock(device)
-        scores = _validate(stack, losses, labels["val"])
-        result.seed_epochs += len(stack.alive)
-        if keep_curve:
-            for member, value in zip(stack.alive, scores.train_loss):
-                curves[member].append(float(value))
-        stop = _keep_best(stack, scores, epoch)
-        done = stop | scores.diverged | (epoch == protocol.max_epochs)
-        finished: list[dict[str, Any]] = []
-        if done.any():
-            finished = _finish(stack, done, scores.diverged, epoch, labels["test"])
-            for member, record in zip(stack.alive[done], finished):
-                result.records[member] = record
-            if not done.all():
+    # A network without anything to train is evaluated once.
+    last_epoch = protocol.max_epochs if any(p.numel() for p in network.parameters()) else 1
+    clock, look_every = Clock(device), look_every or _look_every(stack, device)
+
+    for first in range(1, last_epoch + 1, look_every):
+        epochs = range(first, min(first + look_every, last_epoch + 1))
+        window = _train_window(stack, labels, len(epochs), clock)
+        result.train_seconds += window.train_seconds
+        result.eval_seconds += window.eval_seconds
+        for epoch, scores, weights in zip(epochs, window.scores, window.weights):
+            start, trained = time.perf_counter(), stack.alive
+            scores = scores.of(stack.place)
+            done = _keep_best(stack, scores, weights, epoch) | scores.diverged | (epoch == last_epoch)
+            finished: list[dict[str, Any]] = []
+            if done.any():
+                finished = _finish(stack, done, scores.diverged, epoch, labels["test"], scored)
+                for member, record in zip(trained[done], finished):
+                    result.records[member] = record
+                if keep_weights:
+                    for k in np.flatnonzero(done & ~scores.diverged):
+                        own = {name: values[k : k + 1].clone() for name, values in stack.best.items()}
+                        result.weights[trained[k]] = own
                 stack.select(np.flatnonzero(~done))
-        result.train_seconds += trained - start
-        result.eval_seconds += _clock(device) - trained
-        if on_epoch is not None:
-            on_epoch(epoch, finished)
-        if done.all():
+            result.eval_seconds += time.perf_counter() - start
+            result.seed_epochs += len(trained)
+            if keep_curve:
+                for member, value in zip(trained, scores.train_loss):
+                    curves[member].append(float(value))
+            if on_epoch is not None:
+                on_epoch(epoch, finished)
+            if done.all():
+                break
+        if not len(stack.alive):
             break
+        stack.shrink()
     if keep_curve:
         for record, curve in zip(result.records, curves):
             record["curve"] = [value if math.isfinite(value) else None for value in curve]
@@ -203,34 +214,71 @@ class _Scores(NamedTuple):
         """bool [S]: whose loss is no longer a finite number."""
         return ~(np.isfinite(self.train_loss) & np.isfinite(self.val_loss))
 
+    def of(self, members: np.ndarray) -> _Scores:
+        """Those of some members only."""
+        return _Scores(*(values[members] for values in self))
 
-def _train_step(stack: _Stack, labels: Tensor) -> Tensor:
+
+class _Window(NamedTuple):
+    """Epochs that were trained before anybody looked at what came out: scores and weights after each of them."""
+
+    scores: list[_Scores]
+    weights: list[dict[str, Tensor]]
+    train_seconds: float
+    eval_seconds: float
+
+
+def _look_every(stack: Stack, device: torch.device) -> int:
+    """How many epochs to train at a time; 1 where nothing has to be waited for."""
+    if device.type == "cpu":
+        return 1
+    size = sum(p.numel() * p.element_size() for p in stack.weights().values())
+    return max(1, min(LOOK_EVERY, WINDOW_BYTES // max(1, size)))
+
+
+def _train_window(stack: Stack, labels: Mapping[str, Tensor], epochs: int, clock: Clock) -> _Window:
+    """Train some epochs, and read once from the device."""
+    scores, weights, moments = [], [], [clock.now()]
+    for _ in range(epochs):
+        losses = _train_step(stack, labels["train"])
+        moments.append(clock.now())
+        scores.append(_validate(stack, losses, labels["val"]))
+        now = stack.weights()
+        # The next step changes them in place.
+        weights.append(now if epochs == 1 else {name: p.clone() for name, p in now.items()})
+        moments.append(clock.now())
+    read = torch.stack(scores).double().cpu().numpy()  # the only transfer from the device
+    moments.append(clock.now())
+    seconds = [Clock.between(*pair) for pair in pairwise(moments)]
+    train_seconds = sum(seconds[:-1:2])
+    return _Window(
+        [_Scores(train, val, correct / len(labels["val"])) for train, val, correct in read],
+        weights,
+        train_seconds,
+        sum(seconds) - train_seconds,
+    )
+
+
+def _train_step(stack: Stack, labels: Tensor) -> Tensor:
     """One step of every member; their training losses [S] before it."""
     stack.network.zero_grad(set_to_none=True)
-    if isinstance(stack.network, ModuleStack):
-        losses = stack.network.backward(stack.streams, lambda logits: _losses(logits, labels))
-    else:
-        losses = _losses(stack.network("train", stack.streams), labels)
-        losses.sum().backward()
+    losses = stack.network.backward(stack.streams, lambda logits: _losses(logits, labels))
     stack.optimizer.step()
     return losses
 
 
-def _validate(stack: _Stack, losses: Tensor, labels: Tensor) -> _Scores:
-    """Loss and accuracy of every member on the validation nodes, beside its training loss."""
+def _validate(stack: Stack, losses: Tensor, labels: Tensor) -> Tensor:
+    """Training loss, and loss and number of correct validation nodes of every member: [3, S]."""
     with torch.no_grad():
         logits = stack.network("val", None)
-        scores = torch.stack((losses, _losses(logits, labels), _correct(logits, labels)))
-    # The only transfer from the device in an epoch.
-    train_loss, val_loss, val_correct = scores.double().cpu().numpy()
-    return _Scores(train_loss, val_loss, val_correct / len(labels))
+        return torch.stack((losses, _losses(logits, labels), _correct(logits, labels)))
 
 
-def _keep_best(stack: _Stack, scores: _Scores, epoch: int) -> np.ndarray:
-    """Keep the weights that the rule says are the best so far; who is to stop, bool [S]."""
+def _keep_best(stack: Stack, scores: _Scores, weights: Mapping[str, Tensor], epoch: int) -> np.ndarray:
+    """Keep the weights of an epoch where the rule says that they are the best so far; who is to stop, bool [S]."""
     best, stop = stack.rule.update(scores.val_loss, scores.val_acc)
     if best.any():
-        stack.remember(best)
+        stack.remember(best, weights)
         for k in np.flatnonzero(best):
             stack.kept[k] = {
                 "val_loss": float(scores.val_loss[k]),
@@ -241,20 +289,29 @@ def _keep_best(stack: _Stack, scores: _Scores, epoch: int) -> np.ndarray:
 
 
 def _finish(
-    stack: _Stack, done: np.ndarray, diverged: np.ndarray, epoch: int, labels: Tensor
+    stack: Stack,
+    done: np.ndarray,
+    diverged: np.ndarray,
+    epoch: int,
+    labels: Tensor,
+    scored: Tensor | None,
 ) -> list[dict[str, Any]]:
-    """The records of the members that are done, in stack order; their best weights are tested here, once."""
+    """The records of the members that are done, in stack order; their best weights are tested here, once.
+
+    ``labels`` belong to the test nodes, or to those places of them that are ``scored``.
+    """
     good = np.flatnonzero(done & ~diverged)
-    test_acc: dict[int, float] = {}
+    scores: dict[int, dict[str, float]] = {}
     if len(good):
         index = torch.from_numpy(good).to(labels.device)
-        correct = []
+        counts = []
         with torch.no_grad():
             for few in index.split(TESTED_AT_ONCE):
                 best = {name: b.index_select(0, few) for name, b in stack.best.items()}
                 logits = torch.func.functional_call(stack.network, best, ("test", None))
-                correct.append(_correct(logits, labels).double().cpu().numpy())
-        test_acc = {int(k): float(c) / len(labels) for k, c in zip(good, np.concatenate(correct))}
+                logits = logits if scored is None else logits.index_select(1, scored)
+                counts.append(confusion(logits, labels).cpu().numpy())
+        scores = {int(k): scores_of(own) for k, own in zip(good, np.concatenate(counts))}
     records: list[dict[str, Any]] = []
     for k in np.flatnonzero(done):
         if diverged[k]:
@@ -265,7 +322,7 @@ def _finish(
                 "peak_epoch": int(stack.rule.peak_epoch[k]),
                 "peak_val_acc": float(stack.rule.best_acc[k]),
             }
-            kept = {"status": "ok", "test_acc": test_acc[int(k)], **stack.kept[k], "epochs": epoch}
+            kept = {"status": "ok", **scores[int(k)], **stack.kept[k], "epochs": epoch}
             records.append({**kept, **peak})
     return records
 
@@ -288,10 +345,3 @@ def _losses(logits: Tensor, labels: Tensor) -> Tensor:
 def _correct(logits: Tensor, labels: Tensor) -> Tensor:
     """How many nodes are classified correctly: [S, m, C], [m] → [S], whole numbers."""
     return (logits.argmax(dim=2) == labels).sum(dim=1).to(logits.dtype)
-
-
-def _clock(device: torch.device) -> float:
-    """Seconds, once the device has done all it was asked to do."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter()

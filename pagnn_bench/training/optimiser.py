@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby, pairwise
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from pagnn_bench.nn.network import StackedNetwork
 # the first layer, as in Kipf and Welling's.
 DECAYS = ("all", "first")
 FIRST_LAYER = ("weight1",)  # of networks that do not name it themselves
-MOMENTS = ("exp_avg", "exp_avg_sq")
+BETAS, EPSILON = (0.9, 0.999), 1e-8  # torch's defaults, which are those of the paper of Adam
 
 
 class StackedAdam:
@@ -24,6 +24,9 @@ class StackedAdam:
 
     Neighbours in the stack that share a setting are one slice of every parameter, and a slice is what torch's fused
     Adam sees: so a member gets the digits that it gets in a stack of its own setting only.
+
+    The moments stand here and not in a ``torch.optim.Adam``, which loads torch's compiler when it is first made: two of
+    the five seconds of processor time that a short run took.
 
     Args:
         network: its parameters have the members as first dimension.
@@ -41,44 +44,62 @@ class StackedAdam:
         sizes = [len(list(same)) for _, same in groupby(self.settings)]
         ends = np.cumsum([0, *sizes])
         self.slices = [slice(int(first), int(last)) for first, last in pairwise(ends)]
-        # Leaves of their own that share the memory of a parameter.
-        self.views = {name: [p.detach()[part] for part in self.slices] for name, p in self.parameters.items()}
-        groups: dict[tuple[float, float], list[Tensor]] = {}  # one fused pass each
-        for name, k in self._places():
-            rate, weight_decay = self.settings[self.slices[k].start]
-            decayed = decay == "all" or name in first_layer
-            groups.setdefault((rate, weight_decay if decayed else 0.0), []).append(self.views[name][k])
-        self.adam = torch.optim.Adam(
-            [{"params": views, "lr": lr, "weight_decay": l2} for (lr, l2), views in groups.items()],
-            fused=True,
-        )
-
-    def _places(self) -> list[tuple[str, int]]:
-        return [(name, k) for k in range(len(self.slices)) for name in self.parameters]
+        self.moments = {name: _Moments.like(p) for name, p in self.parameters.items()}
+        self.groups: dict[tuple[float, float], list[tuple[str, slice]]] = {}  # one fused pass each
+        for part in self.slices:
+            rate, weight_decay = self.settings[part.start]
+            for name in self.parameters:
+                decayed = decay == "all" or name in first_layer
+                group = self.groups.setdefault((rate, weight_decay if decayed else 0.0), [])
+                group.append((name, part))
 
     def step(self) -> None:
         """One step along the gradients that the network's parameters hold."""
-        for name, k in self._places():
-            grad = self.parameters[name].grad
-            self.views[name][k].grad = None if grad is None else grad[self.slices[k]]
-        self.adam.step()
+        moved = {name: p.grad for name, p in self.parameters.items() if p.grad is not None}
+        for name in moved:
+            self.moments[name].steps.add_(1)
+        for (rate, weight_decay), places in self.groups.items():
+            places = [(name, part) for name, part in places if name in moved]
+            if not places:
+                continue
+            own = [(self.moments[name], part) for name, part in places]
+            torch._fused_adam_(
+                [self.parameters[name].detach()[part] for name, part in places],
+                [moved[name][part] for name, part in places],
+                [moments.mean[part] for moments, part in own],
+                [moments.square[part] for moments, part in own],
+                [],
+                [moments.steps for moments, _ in own],
+                lr=rate,
+                beta1=BETAS[0],
+                beta2=BETAS[1],
+                weight_decay=weight_decay,
+                eps=EPSILON,
+                amsgrad=False,
+                maximize=False,
+            )
 
     def selected(self, network: StackedNetwork, keep: np.ndarray) -> Self:
         """The optimiser of the members that go on, whose parameters the network holds already."""
         rates, decays = zip(*(self.settings[k] for k in keep))
         after = type(self)(network, rates, decays, self.decay)
-        for name in self.parameters:
-            states = [self.adam.state[view] for view in self.views[name]]
-            if not all(states):  # a parameter without a gradient has no moments
-                continue
-            moments = {key: _taken([state[key] for state in states], keep) for key in MOMENTS}
-            for k, part in enumerate(after.slices):
-                own = {key: values[part] for key, values in moments.items()}
-                after.adam.state[after.views[name][k]] = {"step": states[0]["step"].clone(), **own}
+        after.moments = {name: moments.selected(keep) for name, moments in self.moments.items()}
         return after
 
 
-def _taken(slices: Sequence[Tensor], keep: np.ndarray) -> Tensor:
-    """Some members of a stack that lies in slices."""
-    whole = torch.cat(list(slices))
-    return whole.index_select(0, torch.from_numpy(keep).to(whole.device))
+class _Moments(NamedTuple):
+    """Adam's running means of a parameter's gradients and of their squares, [S, ...], and its steps so far."""
+
+    mean: Tensor
+    square: Tensor
+    steps: Tensor
+
+    @classmethod
+    def like(cls, parameter: Tensor) -> Self:
+        values = parameter.detach()
+        return cls(torch.zeros_like(values), torch.zeros_like(values), values.new_zeros(()))
+
+    def selected(self, keep: np.ndarray) -> Self:
+        index = torch.from_numpy(keep).to(self.mean.device)
+        mean, square = (values.index_select(0, index) for values in (self.mean, self.square))
+        return type(self)(mean, square, self.steps)

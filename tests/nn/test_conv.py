@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch_geometric import EdgeIndex
 from torch_geometric.nn import GCNConv
 
 from pagnn_bench.nn import PaGNNConv
@@ -67,3 +68,100 @@ def test_gradient_is_that_of_finite_differences(graph, tensors):
 def test_wrong_norm():
     with pytest.raises(ValueError, match="norm='x'"):
         PaGNNConv(3, 3, norm="x")
+
+
+# 0 → 1 ← 2 and 1 → 2. Node 0 does not know attribute 1, node 2 knows neither.
+X = torch.tensor([[1.0, 9.0], [2.0, 4.0], [9.0, 9.0]])
+OBSERVED = torch.tensor([[True, False], [True, True], [False, False]])
+DIRECTED = torch.tensor([[0, 2, 1], [1, 1, 2]])
+WEIGHT = torch.tensor([3.0, 5.0, 2.0])
+
+
+def by_hand(norm: str) -> torch.Tensor:
+    """Node 1 gets 0 with weight 3, 2 with weight 5 and itself with weight 1, and so on; d̃ = (1, 9, 3)."""
+    if norm == "m":
+        return torch.tensor([[1.0, 0.0], [(3 * 1 + 2) / 4, 4.0], [2.0, 4.0]])
+    root = 3**-0.5
+    a10, a12, a11, a21, a22 = 3 / 3, 5 / 3 * root, 1 / 9, 2 / 3 * root, 1 / 3
+    first, second = a10 + a12 + a11, a21 + a22  # d̂ of nodes 1 and 2
+    return torch.tensor(
+        [[1.0, 0.0], [first * (a10 + 2 * a11) / (a10 + a11), first * 4], [second * 2, second * 4]]
+    )
+
+
+def weighted_forms() -> dict[str, tuple]:
+    dense = torch.zeros(3, 3)
+    dense[DIRECTED[1], DIRECTED[0]] = WEIGHT
+    mixed = torch.tensor([2, 0, 1])
+    return {
+        "edges": (DIRECTED, OBSERVED, WEIGHT),
+        "EdgeIndex": (EdgeIndex(DIRECTED[:, mixed], sparse_size=(3, 3)), OBSERVED, WEIGHT[mixed]),
+        "EdgeIndex sorted": (EdgeIndex(DIRECTED, sort_order="col"), OBSERVED, WEIGHT),
+        "COO": (dense.to_sparse(), OBSERVED),
+        "CSR": (dense.to_sparse_csr(), OBSERVED),
+        "CSC": (dense.to_sparse_csc(), OBSERVED),
+    }
+
+
+@pytest.mark.parametrize("form", weighted_forms())
+@pytest.mark.parametrize("norm", ["m", "n"])
+def test_directed_and_weighted_edges_in_every_form_are_as_by_hand(norm, form):
+    layer = PaGNNConv(2, 5, norm=norm)
+    torch.testing.assert_close(layer.aggregate_observed(X, *weighted_forms()[form]), by_hand(norm))
+
+
+def test_weights_and_directions_are_those_of_gcnconv_where_everything_is_observed():
+    edges = torch.cat([DIRECTED, torch.tensor([[2], [2]])], dim=1)  # and a loop that has a weight already
+    weight = torch.tensor([3.0, 5.0, 2.0, 0.5])
+    layer, reference = PaGNNConv(2, 5), GCNConv(2, 5)
+    reference.lin.weight.data.copy_(layer.lin.weight.data)
+    torch.testing.assert_close(layer(X, edges, edge_weight=weight), reference(X, edges, weight))
+
+
+def test_a_node_whose_weights_are_all_0_gets_0_and_finite_gradients():
+    edges, weight = torch.tensor([[0, 1], [0, 0]]), torch.zeros(2, requires_grad=True)
+    for norm in ("m", "n"):
+        out = PaGNNConv(2, 5, norm=norm).aggregate_observed(X, edges, OBSERVED, weight)
+        assert (out[0] == 0).all()
+        [gradient] = torch.autograd.grad(out.sum(), weight)
+        assert gradient.isfinite().all()
+
+
+def test_the_gradient_of_weights_is_that_of_finite_differences():
+    layer, x = PaGNNConv(2, 3).double(), X.double()
+    weight = WEIGHT.double().requires_grad_()
+    assert torch.autograd.gradcheck(lambda w: layer(x, DIRECTED, OBSERVED, w), weight)
+
+
+@pytest.mark.parametrize(
+    ("x", "adjacency", "weight", "sentence"),
+    [
+        ((X, X), DIRECTED, None, "one set of nodes"),
+        (X, torch.ones(3, 4).to_sparse(), None, r"shape \[3, 4\], but there are 3 nodes"),
+        (X, EdgeIndex(DIRECTED, sparse_size=(3, 4)), None, r"shape \[3, 4\], but there are 3 nodes"),
+        (X, torch.eye(3).to_sparse(), WEIGHT, "a sparse adjacency has weights of its own"),
+        (X, DIRECTED, WEIGHT[:2], r"3 edges need as many weights, not \[2\]"),
+        (X, DIRECTED, WEIGHT[:, None], r"3 edges need as many weights, not \[3, 1\]"),
+    ],
+)
+def test_what_does_not_fit_is_refused(x, adjacency, weight, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        PaGNNConv(2, 5)(x, adjacency, edge_weight=weight)
+
+
+@pytest.mark.parametrize("norm", ["m", "n"])
+def test_compiled_exported_and_traced_it_gives_the_same(norm):
+    """Traced by the compiler as one graph, forward and backward; what makes machine code of it takes a minute."""
+    layer, given = PaGNNConv(2, 5, norm=norm), (X.clone(), DIRECTED, OBSERVED, WEIGHT)
+    expected = layer(*given)
+    torch._dynamo.reset()
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(*given), expected)
+    gradients = [
+        torch.autograd.grad(f(*given).square().sum(), layer.lin.weight)[0] for f in (layer, compiled)
+    ]
+    torch.testing.assert_close(*gradients)
+    torch.testing.assert_close(torch.export.export(layer, given).module()(*given), expected)
+    traced = torch.jit.trace(layer, given)
+    other = (X[:2], DIRECTED[:, :1], OBSERVED[:2], WEIGHT[:1])
+    torch.testing.assert_close(traced(*other), layer(*other))  # the size of the graph is not baked in

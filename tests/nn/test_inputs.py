@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from pagnn_bench.nn import inputs
+from pagnn_bench.nn import dropout, inputs
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.inputs import DenseInput, DropoutFirstInput, SparseInput, make_input
 from pagnn_bench.nn.network import neighbourhood
@@ -151,3 +151,21 @@ def test_bfloat16_has_the_same_masks_and_nearly_the_same_products(rates):
             assert other.dtype == torch.float32
             assert not torch.equal(one, other)
             assert (one - other).norm() < 0.01 * one.norm()
+
+
+@pytest.mark.parametrize("masked", [64, 1 << 17])
+@pytest.mark.parametrize("rates", [None, [0.5, 0.25, 0.5]])
+def test_a_dense_input_has_the_digits_of_the_plain_products(masked, rates, monkeypatch):
+    """G times the factors, entry by entry, then the products: forward and backward to the last bit."""
+    monkeypatch.setattr(dropout, "MASKED", masked)
+    generator = torch.Generator().manual_seed(0)
+    matrix = torch.randn(70, 33, generator=generator)
+    weight, upper = (torch.randn(3, n, 16, generator=generator) for n in (33, 70))
+    own = weight.clone().requires_grad_()
+    out = DenseInput(matrix.numpy(), CPU)(own, DropoutStreams(SEEDS, CPU, rates), 0.5)
+    (gradient,) = torch.autograd.grad(out, own, upper)
+    factors = DropoutStreams(SEEDS, CPU, rates).draw(matrix.numel(), 0.5).factors()
+    dropped = matrix * factors.view(3, *matrix.shape)
+    assert torch.equal(out, torch.bmm(dropped, weight))
+    assert torch.equal(gradient, torch.bmm(dropped.mT, upper))
+    assert gradient.is_contiguous()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -272,3 +274,44 @@ def test_bfloat16_trains_like_float32(incomplete):
         found.append([record["curve"] for record in records])
     assert found[0] != found[1]
     np.testing.assert_allclose(found[1], found[0], rtol=0.02)
+
+
+def test_stacked_adam_has_the_digits_of_torch_s(incomplete):
+    """Members of three settings, one of which leaves the stack: each as under a torch.optim.Adam of its own setting."""
+    settings = [(0.1, 0.5), (0.1, 0.5), (0.02, 0.0), (0.1, 0.0)]
+    network = pagnn().prepare(incomplete, CONTEXT).network([1, 2, 3, 4], 1.4)
+    start = {name: p.detach().clone() for name, p in network.named_parameters()}
+    ours = StackedAdam(network, *zip(*settings), "all")
+    alone = [{name: p[k : k + 1].clone().requires_grad_() for name, p in start.items()} for k in range(4)]
+    theirs = [
+        torch.optim.Adam(own.values(), lr=lr, weight_decay=decay, fused=True)
+        for own, (lr, decay) in zip(alone, settings)
+    ]
+    generator, alive = torch.Generator().manual_seed(0), [0, 1, 2, 3]
+    for step in range(12):
+        if step == 5:
+            alive = [0, 2, 3]
+            kept = {name: p.detach()[alive] for name, p in network.named_parameters()}
+            network.replace(kept)
+            ours = ours.selected(network, np.array(alive))
+        for name, p in network.named_parameters():
+            p.grad = torch.randn(p.shape, generator=generator)
+            for place, k in enumerate(alive):
+                alone[k][name].grad = p.grad[place : place + 1].clone()
+        ours.step()
+        for k in alive:
+            theirs[k].step()
+    for name, p in network.named_parameters():
+        for place, k in enumerate(alive):
+            assert torch.equal(p[place], alone[k][name].detach()[0]), (name, k)
+
+
+def test_a_short_training_does_not_load_torch_s_compiler(tmp_path):
+    """It takes as long to load as half of torch, and whoever makes a torch.optim.Optimizer loads it."""
+    code = (
+        "import sys; from pagnn_bench.cli import main; "
+        "code = main('run experiment=smoke n_jobs=1 protocol.max_epochs=2'.split()); "
+        "sys.exit(code or 'torch._dynamo' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
