@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import os
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.plugins import PACKAGED, plug_ins
 
 GROUPS = ("data", "missing", "method", "protocol", "experiment", "backend")
-PACKAGED = Path(str(files("pagnn_bench.conf")))
 
 
 def choices(group: str, folder: str | None = None) -> dict[str, str]:
-    """Name → one-line description of every file of a configuration group, sorted by name.
+    """Name → one-line description of every choice of a configuration group, ours and plug-ins, sorted by name.
 
     Args:
         group: one of ``GROUPS``.
         folder: with choices of the user's own (``--config-dir``), which need not have a description.
     """
-    found = {}
+    found = {name: str(content.get("description", "")) for name, content in plug_ins(group).items()}
     for place in (PACKAGED, *([Path(folder)] if folder else [])):
         for file in place.joinpath(group).glob("*.yaml"):
             content = _read(file)

@@ -10,6 +10,18 @@ class RequestError(Exception):
     """
 
 
+class UnsuitableError(RequestError):
+    """A method that this request is not for, though it may be for others.
+
+    Attributes:
+        reason: why, in a few words.
+    """
+
+    def __init__(self, sentence: str, reason: str) -> None:
+        super().__init__(sentence)
+        self.reason = reason
+
+
 def refuse(key: str, value: Any, choices: str) -> NoReturn:
     """Refuse a value: what was given, and what can be given instead."""
     raise RequestError(f"{key}={value}: {choices}.")

@@ -20,15 +20,30 @@ from pagnn_bench.config.errors import refuse
 
 # Keys that say where things lie or how they are shown; they change no number and so are no part of an identity.
 # `recommended` and `published` flow into method.* and protocol.* by interpolation and are counted there.
-NOT_IDENTITY = frozenset({"description", "label", "root", "path", "recommended", "published", "paper"})
+NOT_IDENTITY = frozenset(
+    {"description", "label", "licence", "root", "path", "recommended", "published", "paper"}
+)
 
 # Keys that were added after results had been recorded, with the value that stands for what was done before: a cell that
 # has this value is the cell that it was without the key.
 LATER_KEYS: dict[str, dict[str, Any]] = {
     "data": {"standardise": False, "one_hot": []},
-    "method": {"layers": 2, "keep": "best", "network": "gcn"},
-    "protocol": {"decay": "all", "tuning": None, "precision": "float32"},
+    "method": {"layers": 2, "keep": "best", "network": "gcn", "link": False, "random_columns": 0},
+    "protocol": {
+        "decay": "all",
+        "tuning": None,
+        "precision": "float32",
+        "dropout_rng": "host",
+        "component": "all",
+        "split": None,
+    },
 }
+
+# Of dense inputs and their products; weights, optimiser and losses are float32 always.
+PRECISIONS = ("float32", "bfloat16")
+
+# Keys of a command that belong to the protocol of every cell.
+TRAINING_KEYS = ("precision", "dropout_rng")
 
 TRIES = "tuning"  # the protocol's name in the records of what was tried in a search
 
@@ -84,16 +99,23 @@ def identity_part(group: str, config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def fold_precision(config: Mapping[str, Any]) -> dict[str, Any]:
-    """``precision``, a key of its own in a command, is part of how a network is trained: protocol.precision.
+def fold_training(config: Mapping[str, Any]) -> dict[str, Any]:
+    """``precision`` and ``dropout_rng``, keys of their own in a command, are part of how a network is trained.
 
-    It is there only where it is not the usual one, so that all other cells are what they were without it.
+    They become keys of the protocol only where they are not as usual, so that all other cells are what they were
+    without them.
     """
-    folded = {key: value for key, value in config.items() if key != "precision"}
-    precision = config.get("precision", "float32")
-    if precision != "float32" and isinstance(config.get("protocol"), Mapping):
-        folded["protocol"] = {**config["protocol"], "precision": precision}
+    folded = {key: value for key, value in config.items() if key not in TRAINING_KEYS}
+    usual = LATER_KEYS["protocol"]
+    other = {key: config[key] for key in TRAINING_KEYS if config.get(key, usual[key]) != usual[key]}
+    if other and isinstance(config.get("protocol"), Mapping):
+        folded["protocol"] = {**config["protocol"], **other}
     return folded
+
+
+def mask_axes(data: str, missing: str, rate: float, mask: int) -> dict[str, str | int | float]:
+    """What enters the seed of a mask: all methods, protocols and splits see the same masks."""
+    return {"data": data, "missing": missing, "rate": rate, "mask": mask}
 
 
 @dataclass(frozen=True)
@@ -114,7 +136,7 @@ class Cell:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Cell:
         """Build a cell from the resolved top-level configuration (a plain mapping)."""
-        config, groups = fold_precision(config), {}
+        config, groups = fold_training(config), {}
         for group in ("method", "data", "missing", "protocol"):
             name = config[group]["name"]
             # It is part of a folder's name; a number will do.
@@ -155,16 +177,15 @@ class Cell:
     def __str__(self) -> str:
         return f"{self.method['name']} on {self.data['name']}, {self.missing['name']}, rate {self.rate:g}"
 
-    # All methods, protocols and splits see the same masks: only these axes enter the mask's seed.
     def _mask_axes(self, mask: int) -> dict[str, str | int | float]:
-        return {"data": self.data["name"], "missing": self.missing["name"], "rate": self.rate, "mask": mask}
+        return mask_axes(self.data["name"], self.missing["name"], self.rate, mask)
 
     def mask_seed(self, mask: int) -> int:
         """Seed of the missing entries: data, type, rate and mask index; never the method."""
         return seed_for("mask", **self._mask_axes(mask))
 
     def split_seed(self, mask: int) -> int:
-        """Seed of the split that belongs to a mask under ``missing=natural``: the same for every rate and method."""
+        """Seed of the split that belongs to a mask, where masks have splits: the same for every rate and method."""
         return seed_for("split", data=self.data["name"], seed=self.data["split_seed"], mask=mask)
 
     def method_seed(self, mask: int) -> int:

@@ -62,6 +62,17 @@ def or_auto(valid: Valid) -> Valid:
     return Valid(lambda value: value == "auto" or valid.accepts(value), f"{valid.choices}, or auto")
 
 
+def group(schema: Schema) -> Valid:
+    """Mappings with the keys of a schema, all of them, each with a value that is valid there."""
+
+    def accepts(value: Any) -> bool:
+        keys = isinstance(value, Mapping) and value.keys() == schema.keys()
+        return keys and all(valid.accepts(value[key]) for key, valid in schema.items())
+
+    keys = ", ".join(f"{key} ({valid.choices})" for key, valid in schema.items())
+    return Valid(accepts, f"give {keys}")
+
+
 def _finite(value: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, cast
 
 from hydra import compose, initialize_config_module
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -24,6 +25,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, MissingMandatoryValue
 
 from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.plugins import ENTRY_POINTS, plug_ins
 
 NO_EXPERIMENT = ("experiment=null", "experiment=")  # the default, written out
 Tree: TypeAlias = "dict[str, Any]"  # a configuration as plain data, interpolations not yet resolved
@@ -43,8 +45,22 @@ def compose_combinations(
     if folder is not None:
         path = os.path.abspath(folder).replace("\\", r"\\").replace("'", r"\'")  # as Hydra quotes
         overrides = [*overrides, f"hydra.searchpath=['file://{path}']"]
+    offer_plug_ins()
     with initialize_config_module("pagnn_bench.conf", version_base="1.3", job_name="pagnn-bench"):
         return _Composer(name or "config").all(list(overrides), multirun)
+
+
+def with_several_values(words: Sequence[str]) -> list[str]:
+    """The words that ask for more than one value, such as ``rate=0.1,0.5``."""
+    parser = OverridesParser.create()
+    return [word for word in words if parser.parse_overrides([word])[0].is_sweep_override()]
+
+
+def offer_plug_ins() -> None:
+    """Let Hydra choose among the methods and datasets of other packages, too; files of ours and of --config-dir win."""
+    for group in ENTRY_POINTS:
+        for name, content in plug_ins(group).items():
+            ConfigStore.instance().store(group=group, name=name, node=OmegaConf.create(content))
 
 
 class _Composer:

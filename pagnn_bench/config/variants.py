@@ -1,4 +1,4 @@
-"""What sets cells of the same name apart: settings that differ from the defaults in ``conf``.
+"""What sets cells of the same name apart: settings that differ from the defaults in ``conf`` or of a plug-in.
 
 A cell whose settings are all default is called ``pagnn_n`` on ``cora`` under ``paper``. Anything else is part of the
 name, as in ``pagnn_n[hidden=32]`` or ``cora[split=random]``, so that two settings never meet in one entry of a table.
@@ -10,7 +10,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import yaml
@@ -18,6 +17,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from pagnn_bench.config.identity import LATER_KEYS, NOT_IDENTITY, TRIES, Cell, canonical_json, identity_part
+from pagnn_bench.config.plugins import PACKAGED, plug_ins
 
 GROUPS = ("method", "data", "missing", "protocol")
 LONGEST_VALUE = 24  # a checksum need not be shown in full
@@ -155,21 +155,28 @@ def _packaged(group: str, name: str) -> dict[str, Any]:
 
 @cache
 def _file(group: str, name: str) -> dict[str, Any]:
-    """What stands in the file of a choice; empty if there is none."""
-    file = files("pagnn_bench.conf").joinpath(group, f"{name}.yaml")
-    return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    """What stands in the file of a choice, ours or that of a plug-in; empty if there is none."""
+    file = PACKAGED.joinpath(group, f"{name}.yaml")
+    if file.is_file():
+        content: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return content
+    return plug_ins(group).get(name, {})
 
 
 def _difference(settings: Mapping[str, Any], default: Mapping[str, Any]) -> str:
     # A mapping that is empty by default is not unset once it has keys: these are named.
     filled = {key for key in default if default[key] == {} and any(k.startswith(f"{key}.") for k in settings)}
     default = {key: value for key, value in default.items() if key not in filled}
-    changed = [
-        f"{key}={_show(settings[key]) if key in settings else 'unset'}"
-        for key in sorted({*settings, *default})
-        if key not in settings or key not in default or not _same(settings[key], default[key])
-    ]
-    return ",".join(changed)
+    changed: dict[str, str] = {}
+    for key in {*settings, *default}:
+        if key not in settings:
+            # Of a mapping that is not there at all (protocol.tuning=null) its own name says enough.
+            root = key.partition(".")[0]
+            there = any(name.partition(".")[0] == root for name in settings)
+            changed[key if there else root] = "unset"
+        elif key not in default or not _same(settings[key], default[key]):
+            changed[key] = _show(settings[key])
+    return ",".join(f"{key}={changed[key]}" for key in sorted(changed))
 
 
 def _same(first: Any, second: Any) -> bool:

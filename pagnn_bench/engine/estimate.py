@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.engine.plan import Batch
+from pagnn_bench.records.batch import StoredBatch
 from pagnn_bench.records.store import Store
 
 Likeness: TypeAlias = tuple[str, ...]
@@ -23,17 +24,22 @@ class Cost(NamedTuple):
     trial: float
 
 
-def estimate_seconds(plan: Sequence[Batch], store: Store) -> tuple[float, int]:
+def estimate_seconds(plan: Sequence[Batch], store: Store, kind: str | None = None) -> tuple[float, int]:
     """Rough time of a plan in one process.
 
     A batch is taken to cost what finished ones of the same method, data and missing type cost, else of the same method
     and data, else of the same data; of these the ones nearest in size count, because a trial in a large stack takes a
     fraction of the time of one by itself. What a method prepares, which can be most of it, is counted once per mask.
 
+    Args:
+        plan: what is to be trained.
+        store: what was trained so far.
+        kind: ``cpu`` or ``cuda``: only what was trained on such a device counts. None: everything.
+
     Returns:
         (seconds, number of trials about which nothing is known and which are not in the sum).
     """
-    measured = _measured(store)
+    measured = _measured(store, kind)
     seconds, unknown = 0.0, 0
     prepared: set[tuple[str, int]] = set()
     for batch in plan:
@@ -57,11 +63,12 @@ def _likenesses(cell: Cell) -> Iterator[Likeness]:
     yield (data,)
 
 
-def _measured(store: Store) -> dict[Likeness, list[Cost]]:
-    """The costs of all finished batches, under everything that they may be like."""
+def _measured(store: Store, kind: str | None) -> dict[Likeness, list[Cost]]:
+    """The costs of all batches finished on this kind of device, under everything that they may be like."""
     measured: dict[Likeness, list[Cost]] = {}
     for cell in store.cells():
         batches = [trial.batch for trial in store.load(cell).values()]
+        batches = [batch for batch in batches if kind in (None, _kind_of(batch))]
         trials, facts_of = Counter(batch.path for batch in batches), {b.path: b.facts for b in batches}
         for path, facts in facts_of.items():
             if "train_seconds" in facts:
@@ -72,6 +79,10 @@ def _measured(store: Store) -> dict[Likeness, list[Cost]]:
                 for like in _likenesses(cell):
                     measured.setdefault(like, []).append(cost)
     return measured
+
+
+def _kind_of(batch: StoredBatch) -> str:
+    return str(batch.provenance.get("device", "cpu")).partition(":")[0]
 
 
 def _trial_seconds(costs: Sequence[Cost], stack: int) -> float:

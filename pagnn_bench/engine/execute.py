@@ -3,63 +3,44 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 
-from pagnn_bench.config.errors import RequestError, refuse
+from pagnn_bench.config.errors import RequestError, UnsuitableError
 from pagnn_bench.config.identity import Cell, canonical_json
-from pagnn_bench.config.schema import Valid
 from pagnn_bench.data import check_data
 from pagnn_bench.engine.cores import set_threads
+from pagnn_bench.engine.device import device_facts
+from pagnn_bench.engine.faults import free_memory, is_out_of_memory
 from pagnn_bench.engine.outcome import Outcome
 from pagnn_bench.engine.plan import Batch, Job
+from pagnn_bench.engine.precision import warn_if_emulated
 from pagnn_bench.engine.prepare import (
     MaskedCell,
     Preparation,
     graph_of,
+    graph_on,
     has_own_splits,
     hide_mask,
+    make_network,
     prepare,
 )
 from pagnn_bench.engine.progress import Watcher
 from pagnn_bench.methods import build_method
-from pagnn_bench.missing import Observed, check_missing, drawn_pattern, is_natural
+from pagnn_bench.methods.base import Prepared
+from pagnn_bench.missing import Observed, check_missing, drawn_pattern, is_natural, splits_vary
+from pagnn_bench.nn.network import StackedNetwork
 from pagnn_bench.records.provenance import collect_provenance
 from pagnn_bench.training.loop import Protocol, TrainingResult, train
 
+MISSING = {"rows": "whole nodes", "cells": "single entries", "biased": "single entries"}  # by pattern
+
 # Tiny weights under strong weight decay become denormal numbers, which CPUs handle very slowly; 0 is as good.
 torch.set_flush_denormal(True)
-
-
-def _is_device(name: Any) -> bool:
-    try:
-        return name == "auto" or torch.device(name).type in ("cpu", "cuda")
-    except (RuntimeError, TypeError):
-        return False
-
-
-DEVICE = Valid(_is_device, "choose auto, cpu, cuda, or cuda:0, cuda:1 and so on")
-
-
-def check_device(name: str) -> None:
-    """Refuse what is no device; whether this machine has it is another question."""
-    DEVICE.check("device", name)
-
-
-def pick_device(name: str) -> torch.device:
-    """The device that ``device=`` names; ``auto`` is a GPU where there is one."""
-    check_device(name)
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    device = torch.device(name)
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        refuse("device", name, f"torch sees {torch.cuda.device_count()} CUDA devices here")
-    return device
 
 
 def check_cell(cell: Cell) -> None:
@@ -68,8 +49,9 @@ def check_cell(cell: Cell) -> None:
     check_data(cell.data)
     protocol = Protocol.from_config(cell.protocol)
     if protocol.precision != "float32" and not method.has_bfloat16:
-        raise RequestError(
-            f"method={cell.method['name']}: has no form in {protocol.precision}; leave precision=float32."
+        raise UnsuitableError(
+            f"method={cell.method['name']}: has no form in {protocol.precision}; leave precision=float32.",
+            f"has no form in {protocol.precision}",
         )
     check_missing(cell.missing, cell.rate)
     if not (is_natural(cell.missing) and cell.rate == 0):  # then only the graph can tell: check_graph
@@ -79,23 +61,28 @@ def check_cell(cell: Cell) -> None:
 def check_graph(cell: Cell, masks: Collection[int]) -> None:
     """Refuse what only the graph itself can tell to be wrong; loads it."""
     graph, method = graph_of(cell), build_method(cell.method)
-    undrawn = is_natural(cell.missing) and cell.rate == 0
+    graph_on(cell, min(masks))  # a split that cannot be drawn is refused
+    undrawn = splits_vary(cell.missing) and cell.rate == 0
     if graph.known is not None:
         _check_pattern(cell, "cells" if Observed.of(graph.known).rows is None else "rows")
         if method.oracle:
-            raise RequestError(
+            raise UnsuitableError(
                 f"method={cell.method['name']} needs all attributes, and of data={cell.data['name']} "
-                f"{100 * graph.natural_share:.3g} % are missing by nature."
+                f"{100 * graph.natural_share:.3g} % are missing by nature.",
+                "needs all attributes",
             )
-    elif undrawn:
+    elif undrawn and is_natural(cell.missing):
         raise RequestError(
             f"missing=natural rate=0: data={cell.data['name']} has no missing attributes (NaN, or an observed mask); "
             "hide some with rate=0.3 or another missing type."
         )
     if undrawn and len(masks) > 1 and not has_own_splits(cell, graph):
+        instead = "masks=1, data.split=random, or a rate above 0"
+        if not is_natural(cell.missing):
+            instead = "masks=1 or data.split=random"
         raise RequestError(
-            f"masks={len(masks)}: missing=natural with rate=0 draws nothing and the split is fixed, so all masks would "
-            "be the same; give masks=1, data.split=random, or a rate above 0."
+            f"masks={len(masks)}: missing={cell.missing['name']} with rate=0 draws nothing and the split is fixed, so "
+            f"all masks would be the same; give {instead}."
         )
 
 
@@ -104,9 +91,11 @@ def _check_pattern(cell: Cell, pattern: str) -> None:
     method = build_method(cell.method)
     if pattern not in method.patterns:
         why = method.patterns_reason or f"it takes missing.pattern={' or '.join(method.patterns)} only"
-        raise RequestError(
-            f"method={cell.method['name']} is not defined for missing={cell.missing['name']}: {why}."
-        )
+        sentence = f"method={cell.method['name']} is not defined for missing={cell.missing['name']}: {why}."
+        raise UnsuitableError(sentence, f"not defined where {MISSING[pattern]} are missing")
+
+
+_Member: TypeAlias = tuple[Cell, int]  # a trial of the mask at hand: cell and seed
 
 
 @dataclass(frozen=True)
@@ -116,6 +105,36 @@ class _MaskWork:
     key: tuple[str, int, int | None]
     masked: MaskedCell
     preparation: Preparation
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trial with all that was made for it.
+
+    Attributes:
+        seed, record: which, and what is recorded of it.
+        network: a stack of this one member, with the weights that were tested; it answers for all nodes where it is
+            asked for the part ``test``.
+        masked, prepared: what all trials of the mask share.
+    """
+
+    seed: int
+    record: dict[str, Any]
+    network: StackedNetwork
+    masked: MaskedCell
+    prepared: Prepared
+
+
+class _Stacks(NamedTuple):
+    """What became of the trials of a job: one result per stack, what the last one trained on, and what to tell.
+
+    ``prepare_seconds`` has an entry for every preparation, which all stacks may share.
+    """
+
+    results: list[TrainingResult]
+    work: _MaskWork
+    prepare_seconds: dict[tuple[str, int, int | None], float]
+    note: str
 
 
 def stack_key(cell: Cell) -> str | None:
@@ -136,19 +155,6 @@ def stack_key(cell: Cell) -> str | None:
     return canonical_json({**identity, **shared, "dropped": dropped})
 
 
-def _warn_if_emulated(device: torch.device) -> None:
-    """Say so where bfloat16 saves no time; the numbers are the same."""
-    if device.type == "cuda":
-        native = torch.cuda.is_bf16_supported(including_emulation=False)
-    else:
-        native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    if not native:
-        text = (
-            f"precision=bfloat16: {device} has no arithmetic for it, so that float32 is likely faster here."
-        )
-        warnings.warn(text, stacklevel=2)
-
-
 def _has_stackable_dropout(cell: Cell) -> bool:
     """Whether the streams of a stack can stand for the cell's key ``dropout``."""
     return build_method(cell.method).stackable_dropout and "dropout" in cell.method
@@ -162,7 +168,8 @@ class Executor:
         threads: CPU threads, None for as many as there are cores to use.
         keep_curve: keep the training loss of every epoch.
         cache: folder for learned imputations, None to keep none.
-        anew: learn again what is kept there.
+        relearn: learn again what is kept there.
+        keep: is given every trial that ended well, with its network.
     """
 
     def __init__(
@@ -171,11 +178,17 @@ class Executor:
         threads: int | None = None,
         keep_curve: bool = False,
         cache: Path | None = None,
-        anew: bool = False,
+        relearn: bool = False,
+        keep: Callable[[Trained], None] | None = None,
     ) -> None:
-        self.device, self.keep_curve, self.cache, self.anew = device, keep_curve, cache, anew
+        self.device, self.keep_curve, self.cache, self.relearn = device, keep_curve, cache, relearn
+        self.keep = keep
         self.threads = set_threads(threads)
+        self.facts = {**device_facts(device), "threads": self.threads}
         self._work: _MaskWork | None = None
+        self._fitting: dict[
+            tuple[str, str], int
+        ] = {}  # (data, method) → largest stack, where a larger did not fit
 
     def run(self, cell: Cell, mask: int, seeds: Sequence[int], watch: Watcher | None = None) -> Outcome:
         """Train the trials (cell, mask, seed) of all given seeds, as one stack where they share a preparation."""
@@ -194,52 +207,105 @@ class Executor:
         start, watch = time.perf_counter(), watch or Watcher()
         members = [(batch.cell, seed) for batch in job for seed in batch.seeds]
         per_seed = build_method(job[0].cell.method).per_seed
-        stacks = [[member] for member in members] if per_seed else [members]
-        results = [self._run_stack(stack, job[0].mask, watch) for stack in stacks]
-        records = iter([record for result, _ in results for record in result.records])
+        size = 1 if per_seed else len(members)
+        stacks = self._run_stacks(members, size, job[0].mask, watch)
+        results, work = stacks.results, stacks.work
+        records = iter([record for result in results for record in result.records])
         by_batch = [[{"seed": seed, **next(records)} for seed in batch.seeds] for batch in job]
         facts = {
-            "stack": len(stacks[0]),
-            **results[-1][1].preparation.facts,
-            "prepare_seconds": sum(work.preparation.seconds for _, work in results),
-            "train_seconds": sum(result.train_seconds for result, _ in results),
-            "eval_seconds": sum(result.eval_seconds for result, _ in results),
+            "stack": max(len(result.records) for result in results),
+            **work.preparation.facts,
+            "prepare_seconds": sum(stacks.prepare_seconds.values()),
+            "train_seconds": sum(result.train_seconds for result in results),
+            "eval_seconds": sum(result.eval_seconds for result in results),
             "total_seconds": time.perf_counter() - start,
-            "seed_epochs": sum(result.seed_epochs for result, _ in results),
+            "seed_epochs": sum(result.seed_epochs for result in results),
         }
-        provenance = collect_provenance(
-            device=str(self.device),
-            threads=self.threads,
-            data_checksum=results[-1][1].masked.loaded.checksum,
-        )
-        return [Outcome(batch, provenance, own, _share_of(facts, own)) for batch, own in zip(job, by_batch)]
+        provenance = collect_provenance(**self.facts, data_checksum=work.masked.loaded.checksum)
+        return [
+            Outcome(batch, provenance, own, _share_of(facts, own), note=stacks.note)
+            for batch, own in zip(job, by_batch)
+        ]
 
-    def _run_stack(
-        self, members: Sequence[tuple[Cell, int]], mask: int, watch: Watcher
-    ) -> tuple[TrainingResult, _MaskWork]:
+    def _run_stacks(self, members: Sequence[_Member], size: int, mask: int, watch: Watcher) -> _Stacks:
+        """Train in stacks of ``size``, or of half as many, and so on, where they do not fit into memory.
+
+        Only a stack of one that does not fit is an error. The size that fits is remembered for the method on this
+        graph. A trial in a smaller stack is the same up to rounding.
+        """
+        cell = members[0][0]
+        place = (cell.data["name"], cell.method["name"])
+        size = min(size, self._fitting.get(place, size))
+        left, results, seconds, note = list(members), [], {}, ""
+        while left:
+            stack = left[:size]
+            work = self._prepare(*stack[0], mask, watch)
+            seconds[work.key] = work.preparation.seconds
+            result = self._result(stack, work, mask, watch)
+            if result is not None:
+                results.append(result)
+                left = left[size:]
+                continue
+            free_memory(self.device)
+            size = self._fitting[place] = len(stack) // 2
+            note = (
+                f"{cell.method['name']} on {cell.data['name']}: {len(stack)} trials at once do not fit into memory; "
+                f"from here on {size}."
+            )
+        return _Stacks(results, work, seconds, note)
+
+    def _result(
+        self, stack: Sequence[_Member], work: _MaskWork, mask: int, watch: Watcher
+    ) -> TrainingResult | None:
+        """None if a stack of several does not fit; what it held is free once this has returned."""
+        try:
+            return self._train(stack, work, mask, watch)
+        except Exception as error:
+            if len(stack) == 1 or not is_out_of_memory(error):
+                raise
+            return None
+
+    def _train(
+        self, members: Sequence[_Member], work: _MaskWork, mask: int, watch: Watcher
+    ) -> TrainingResult:
         protocols = [Protocol.from_config(cell.protocol) for cell, _ in members]
-        cell, seed = members[0]
-        work = self._prepare(cell, mask, seed, watch)
-        weights, dropout = (
-            [cell.trial_seed(purpose, mask, seed) for cell, seed in members]
-            for purpose in ("weights", "dropout")
-        )
-        network = work.preparation.prepared.network(weights, protocols[0].init_gain)
-        if protocols[0].precision == "bfloat16":
-            _warn_if_emulated(self.device)
-            network.to_bfloat16()
+        cell = members[0][0]
+        dropout = [cell.trial_seed("dropout", mask, seed) for cell, seed in members]
         # The network may have been prepared for another cell of the same key.
         rates = [cell.method["dropout"] for cell, _ in members] if _has_stackable_dropout(cell) else None
         result = train(
-            network, work.masked.graph, protocols, dropout, self.device, self.keep_curve, watch.epoch, rates
+            self._network(members, work, mask),
+            work.masked.graph,
+            protocols,
+            dropout,
+            self.device,
+            self.keep_curve,
+            watch.epoch,
+            rates,
+            keep_weights=self.keep is not None,
         )
-        return result, work
+        for member, record, weights in zip(members, result.records, result.weights):
+            if self.keep is not None and weights is not None:
+                network = self._network([member], work, mask)
+                network.replace(weights)
+                self.keep(Trained(member[1], record, network, work.masked, work.preparation.prepared))
+        return result
 
-    def _prepare(self, cell: Cell, mask: int, seed: int, watch: Watcher) -> _MaskWork:
+    def _network(self, members: Sequence[_Member], work: _MaskWork, mask: int) -> StackedNetwork:
+        """The stack of these trials before training."""
+        weights = [cell.trial_seed("weights", mask, seed) for cell, seed in members]
+        return make_network(work.preparation.prepared, weights, Protocol.from_config(members[0][0].protocol))
+
+    def _prepare(self, cell: Cell, seed: int, mask: int, watch: Watcher) -> _MaskWork:
         per_seed = build_method(cell.method).per_seed
         key = (stack_key(cell) or cell.hash, mask, seed if per_seed else None)
         if self._work is None or self._work.key != key:
-            masked = hide_mask(cell, mask, self.device, seed, watch.report, self.cache, self.anew)
+            self._work = None  # the memory of the last mask is wanted for this one
+            if Protocol.from_config(cell.protocol).precision == "bfloat16":
+                warn_if_emulated(self.device)
+            masked = hide_mask(cell, mask, self.device, seed, watch.report, self.cache, self.relearn)
+            if self.keep is not None:
+                masked = masked.everywhere()
             self._work = _MaskWork(key, masked, prepare(masked))
         return self._work
 

@@ -10,9 +10,22 @@ from pagnn_bench.records.provenance import collect_provenance
 from pagnn_bench.records.store import Store
 
 
+class DeviceLost(RuntimeError):
+    """The GPU of this process is in an illegal state: whatever it would train next could only fail."""
+
+
+class Unfinished(RuntimeError):
+    """Something broke off, told in one sentence; what was finished before is kept."""
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a batch: records, or the error that broke it off. Plain data, fit to be sent between machines."""
+    """What became of a batch: records, or the error that broke it off. Plain data, fit to be sent between machines.
+
+    Attributes:
+        note: what to tell the user, once however many batches say it.
+        device_lost: the process that trained it cannot use its GPU any more.
+    """
 
     batch: Batch
     provenance: dict[str, Any]
@@ -20,11 +33,18 @@ class Outcome:
     facts: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
     traceback: str = ""
+    note: str = ""
+    device_lost: bool = False
 
     @property
     def failed(self) -> bool:
         """Whether any trial of the batch failed."""
         return self.error is not None or any(record["status"] == "failed" for record in self.records)
+
+    def raise_if_device_lost(self) -> None:
+        """End a process that must not train on, with the batch that it broke at."""
+        if self.device_lost:
+            raise DeviceLost(f"{self.batch.cell}, mask {self.batch.mask}: {self.error}")
 
     @classmethod
     def lost(cls, batch: Batch, error: BaseException) -> Outcome:

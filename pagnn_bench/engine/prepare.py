@@ -1,10 +1,10 @@
-"""From a cell and a mask to a prepared method: the one way, for trials and for ``bench`` alike."""
+"""From a cell and a mask to a prepared method and its networks: the one way, for trials and for ``bench`` alike."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,28 +14,34 @@ import torch
 
 from pagnn_bench.config.identity import Cell, canonical_json
 from pagnn_bench.data import Graph, drawn_split, load_graph
+from pagnn_bench.data.component import largest_component
+from pagnn_bench.data.splits import development_split
 from pagnn_bench.methods import Method, build_method
 from pagnn_bench.methods.base import Context, Prepared, say_nothing
 from pagnn_bench.methods.imputation import imputation_error
-from pagnn_bench.missing import IncompleteGraph, hide, is_natural, observe, standardise
+from pagnn_bench.methods.recovery import recovery
+from pagnn_bench.missing import IncompleteGraph, hide, observe, splits_vary, standardise
 from pagnn_bench.missing.natural import scored
+from pagnn_bench.missing.telling import mask_label_share
+from pagnn_bench.nn.network import StackedNetwork
 from pagnn_bench.training.loop import Protocol
 
 
 @lru_cache(maxsize=4)
-def load_once(config: str) -> Graph:
-    """The graph of a ``data`` group, given as canonical JSON."""
-    return load_graph(json.loads(config))
+def load_once(config: str, component: str) -> Graph:
+    """The graph of a ``data`` group, given as canonical JSON: all of it, or its largest component."""
+    graph = load_graph(json.loads(config))
+    return largest_component(graph) if component == "largest" else graph
 
 
 def graph_of(cell: Cell) -> Graph:
     """The cell's graph, loaded once per process."""
-    return load_once(canonical_json(cell.data))
+    return load_once(canonical_json(cell.data), cell.protocol.get("component", "all"))
 
 
 def has_own_splits(cell: Cell, graph: Graph) -> bool:
-    """Whether every mask of a cell has a split of its own: without drawn masks this is what varies."""
-    return is_natural(cell.missing) and graph.split.drawn
+    """Whether each mask has a split of its own: by protocol, or because without drawn masks this is what varies."""
+    return cell.protocol.get("split") is not None or (splits_vary(cell.missing) and graph.split.drawn)
 
 
 def graph_on(cell: Cell, mask: int) -> Graph:
@@ -43,7 +49,10 @@ def graph_on(cell: Cell, mask: int) -> Graph:
     graph = graph_of(cell)
     if not has_own_splits(cell, graph):
         return graph
-    return replace(graph, split=drawn_split(cell.data, graph.labels, cell.split_seed(mask)))
+    seed, sizes = cell.split_seed(mask), cell.protocol.get("split")
+    if sizes is not None:
+        return replace(graph, split=development_split(graph.labels, seed=seed, **sizes))
+    return replace(graph, split=drawn_split(cell.data, graph.labels, seed))
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,11 @@ class MaskedCell:
     graph: IncompleteGraph
     context: Context
 
+    def everywhere(self) -> MaskedCell:
+        """The same, but networks answer for every node where they are asked for test nodes."""
+        split = self.graph.split.everywhere(len(self.graph.labels))
+        return replace(self, graph=replace(self.graph, split=split))
+
     def for_method(self) -> IncompleteGraph:
         """What the method may see, in arrays of its own: no label but those of training nodes."""
         return self.graph.for_method()
@@ -79,8 +93,9 @@ class Preparation:
 
     Attributes:
         prepared: the method's own answer.
-        facts: what to record: the shares of missing entries, in all and by nature; whether the mask has a split of its
-            own; the method's facts; the error of what it filled in where the truth is known.
+        facts: what to record: the shares of missing entries, in all and by nature; the share of the label entropy that
+            the mask alone explains; whether the mask has a split of its own; the method's facts; the error of what it
+            filled in and how well it recovers what is hidden, where the truth is known.
         seconds: what the method took, whenever that was: the time of an imputation from the cache is its time, too.
     """
 
@@ -96,7 +111,7 @@ def hide_mask(
     seed: int = 0,
     report: Callable[[str], None] = say_nothing,
     cache: Path | None = None,
-    anew: bool = False,
+    relearn: bool = False,
 ) -> MaskedCell:
     """Load the graph of a cell, draw a mask and take out what it hides.
 
@@ -104,16 +119,16 @@ def hide_mask(
         cell, mask: which.
         device: where the method is going to work.
         seed: the trial's seed for a method that prepares for every seed; no other method depends on it.
-        report, cache, anew: see :class:`pagnn_bench.methods.base.Context`.
+        report, cache, relearn: see :class:`pagnn_bench.methods.base.Context`.
     """
     method, protocol = build_method(cell.method), Protocol.from_config(cell.protocol)
     complete = graph_on(cell, mask)
     observed = observe(complete, cell.missing, cell.rate, cell.mask_seed(mask))
-    if cell.data.get("standardise"):
-        complete = standardise(complete, observed)
+    if by := cell.data.get("standardise"):
+        complete = standardise(complete, observed, by_all=by == "observed")
     graph = hide(complete, observed, protocol.feature_norm, oracle=method.oracle)
     own = cell.trial_seed("method", mask, seed) if method.per_seed else cell.method_seed(mask)
-    context = Context(own, device, report, cache, anew)
+    context = Context(own, device, report, cache, relearn, narrow=protocol.precision == "bfloat16")
     return MaskedCell(cell, method, protocol, graph_of(cell), complete, graph, context)
 
 
@@ -124,11 +139,21 @@ def prepare(masked: MaskedCell) -> Preparation:
     prepared = method.prepare(own, masked.context)
     seconds = time.perf_counter() - start + prepared.facts.get("cached_seconds", 0.0)
     complete, observed = masked.complete, masked.graph.observed
-    facts = {"missing_share": observed.missing_share, **prepared.facts}
+    told = mask_label_share(observed, complete.labels)
+    facts = {"missing_share": observed.missing_share, "mask_label_share": told, **prepared.facts}
     if complete.known is not None:
         facts["natural_share"] = complete.natural_share
     if has_own_splits(masked.cell, masked.loaded):
         facts["own_split"] = True
     if prepared.filled is not None and masked.protocol.feature_norm == "none" and not method.oracle:
-        facts |= imputation_error(prepared.filled, complete.features, scored(complete, observed))
+        judged = prepared.filled, complete.features, scored(complete, observed)
+        facts |= imputation_error(*judged) | recovery(*judged)
     return Preparation(prepared, facts, seconds)
+
+
+def make_network(prepared: Prepared, weight_seeds: Sequence[int], protocol: Protocol) -> StackedNetwork:
+    """The stacked network of these seeds, in the precision of the protocol."""
+    network = prepared.network(weight_seeds, protocol.init_gain)
+    if protocol.precision == "bfloat16":
+        network.to_bfloat16()
+    return network

@@ -39,15 +39,13 @@ def may_need_workers(plan: Sequence[Batch], settings: Settings) -> bool:
     return _processes_by_cores(settings) > 1 and _seconds(plan) >= WORTH_SECONDS
 
 
-def choose_processes(jobs: Sequence[Job], settings: Settings) -> Choice:
+def choose_processes(jobs: Sequence[Job], settings: Settings, devices: Sequence[str]) -> Choice:
     """As many processes as cores, jobs and memory allow, one thread each; on GPUs one process each."""
-    from pagnn_bench.engine.execute import pick_device
     from pagnn_bench.engine.memory import affordable_processes
     from pagnn_bench.engine.workload import entry_seconds
 
-    if pick_device(settings.device).type == "cuda":
-        gpus = visible_gpus() if settings.device in ("auto", "cuda") else 1
-        return Choice(max(1, min(gpus, len(jobs))), settings.threads)
+    if devices[0].startswith("cuda"):
+        return Choice(min(len(devices), len(jobs)), settings.threads)
     threads = settings.threads or 1
     wanted = min(_processes_by_cores(settings), sum(map(_size, jobs)))
     batches = [batch for job in jobs for batch in job]
@@ -71,20 +69,6 @@ def worker_threads(settings: Settings) -> int:
     """
     processes = usable_cores() if settings.n_jobs == "auto" else settings.n_jobs
     return settings.threads or max(1, usable_cores() // processes)
-
-
-def spread_over_gpus(processes: int, settings: Settings) -> list[Settings]:
-    """The settings of every process: each keeps to one of the visible GPUs where there are several."""
-    gpus = visible_gpus() if settings.device in ("auto", "cuda") else 0
-    if gpus < 2:
-        return [settings] * processes
-    return [replace(settings, device=f"cuda:{k % gpus}") for k in range(processes)]
-
-
-def visible_gpus() -> int:
-    import torch
-
-    return torch.cuda.device_count()
 
 
 def fill_last_round(jobs: Sequence[Job], processes: int) -> list[Job]:

@@ -103,7 +103,12 @@ class Progress(Watcher):
             self._draw()
             yield outcome
 
+    def say(self, text: str) -> None:
+        """Tell the user something, above the bar."""
+        self.bar.write(text, file=sys.stderr)
+
     def _count(self, finished: Sequence[Mapping[str, Any]]) -> None:
+        finished = finished[: self._left]  # a stack that did not fit into memory begins again in halves
         good = [record["test_acc"] for record in finished if record["status"] == "ok"]
         self._accuracies += good
         self._failed += len(finished) - len(good)

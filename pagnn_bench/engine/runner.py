@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
@@ -14,8 +15,10 @@ from typing import Any, NamedTuple, TypeAlias
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.text import count, duration
 from pagnn_bench.config.variants import set_apart
-from pagnn_bench.engine.backends import check_backend, open_backend
+from pagnn_bench.engine.backends import check_backend, open_backend, with_device
+from pagnn_bench.engine.backends.cards import devices_here
 from pagnn_bench.engine.estimate import estimate_seconds
+from pagnn_bench.engine.outcome import DeviceLost
 from pagnn_bench.engine.plan import Batch, Request, Settings, collect_requests, make_jobs, make_plan
 from pagnn_bench.engine.progress import Progress
 from pagnn_bench.engine.tensorboard import ScalarLog
@@ -54,24 +57,25 @@ def run(configs: Sequence[dict[str, Any]], show_results: ShowResults) -> int:
     """
     settings = Settings.shared_by(configs)
     check_backend(settings.backend)
+    settings = with_device(settings)
     collect_requests(configs)  # refuses a wrong configuration before a search is trained for it
     store = Store(settings.results_dir)
     if tuned := [config for config in configs if is_tuned(config)]:
-        search, broken = _search(tuned, store, settings, show_results)
-        if not search.trained and not settings.dry_run:
-            return search.code
+        searched, broken = search(tuned, store, settings, show_results)
+        if not searched.trained and not settings.dry_run:
+            return searched.code
         # A dry run goes on to what needs no search, or whose search is over.
-        unready = broken if search.trained else [config for config in tuned if pending_tries(config, store)]
+        unready = broken if searched.trained else [config for config in tuned if pending_tries(config, store)]
         ready = [config for config in configs if config not in unready]
         configs = [choose(config, store) if is_tuned(config) else config for config in ready]
         if not configs:
-            return max(int(bool(broken)), search.code)
+            return max(int(bool(broken)), searched.code)
         if broken:
             return max(1, _run(configs, store, settings, show_results).code)
     return _run(configs, store, settings, show_results).code
 
 
-def _search(
+def search(
     tuned: Sequence[dict[str, Any]], store: Store, settings: Settings, show_results: ShowResults
 ) -> tuple[Ending, list[dict[str, Any]]]:
     """Train the tries of all searches, rung by rung.
@@ -86,8 +90,8 @@ def _search(
         print("Search on validation data: all done already.")
     while pending:
         print("Search on validation data:", end=" ")
-        search = [tried for _, tries in pending for tried in tries]
-        rung = _run(search, store, settings, show_results, summary=False)
+        rung_configs = [tried for _, tries in pending for tried in tries]
+        rung = _run(rung_configs, store, settings, show_results, summary=False)
         ending = Ending(max(ending.code, rung.code), rung.trained)
         if not rung.trained:
             break
@@ -113,12 +117,12 @@ def _run(
         _call_workers(plan, settings)
     _check(plan, settings)  # before a word is said of training
     if settings.dry_run:
-        print(f"{head} {wanted - todo} done already, {todo} to train{_estimate(plan, store)}.")
+        print(f"{head} {wanted - todo} done already, {todo} to train{_estimate(plan, store, settings)}.")
         _print_plan(requests, plan)
         return Ending(0, trained=False)
     ending = Ending(0, trained=True)
     if plan:
-        guess = _estimate(plan, store) if len(requests) > 1 else ""
+        guess = _estimate(plan, store, settings) if len(requests) > 1 else ""
         print(f"{head} {wanted - todo} done already, {todo} to train{guess}.", flush=True)
         ending = _train(plan, requests, store, settings)
     else:
@@ -136,16 +140,29 @@ def told_apart(requests: Sequence[Request]) -> dict[str, str]:
     return {key: ", ".join(filter(None, (protocol, settings[key]))) for key, protocol in protocols.items()}
 
 
-def _estimate(plan: Sequence[Batch], store: Store) -> str:
-    seconds, unknown = estimate_seconds(plan, store)
+def _estimate(plan: Sequence[Batch], store: Store, settings: Settings) -> str:
+    seconds, unknown = estimate_seconds(plan, store, _device_kind(settings) if plan else None)
     if not seconds:
         return ""
     rest = f" and {count(unknown, 'trial')} of unknown length" if unknown else ""
     return f", about {duration(seconds)} in one process{rest}"
 
 
+def _device_kind(settings: Settings) -> str | None:
+    """``cpu`` or ``cuda``; None if only the workers will know. A dry run opens no GPU, so it takes what torch sees."""
+    from pagnn_bench.engine.device import candidates
+
+    if settings.device != "auto":
+        return settings.device.partition(":")[0]
+    if not check_backend(settings.backend).here:
+        return "cuda" if settings.backend.get("gpus") else None
+    if settings.dry_run:
+        return "cuda" if candidates(settings.device) else "cpu"
+    return devices_here(settings)[0].partition(":")[0]
+
+
 def _print_plan(requests: Sequence[Request], plan: Sequence[Batch]) -> None:
-    """One line a cell: what a dry run shows."""
+    """One line per cell: what a dry run shows."""
     left: dict[str, int] = {}
     for batch in plan:
         left[batch.cell.hash] = left.get(batch.cell.hash, 0) + len(batch.seeds)
@@ -168,23 +185,33 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
     scalars = ScalarLog(settings.tensorboard) if settings.tensorboard else None
     store.prepare()
     progress = Progress(sum(len(batch.seeds) for batch in plan), shown=backend.waits)
-    failed = False
+    failed, told = False, {""}
     outcomes = backend.run(
         jobs, progress
     )  # a batch system that refuses the jobs does so here, before we log them
     try:
-        with progress, _terminable(), _run_log(plan, requests, store) as log:
+        with progress, terminable(), _run_log(plan, requests, store) as log:
             for outcome in outcomes:
                 outcome.save(store)
                 log.done(len(outcome.batch.seeds))
                 if scalars is not None:
                     scalars.add(outcome)
                 failed |= outcome.failed
+                if outcome.note not in told:
+                    told.add(outcome.note)
+                    progress.say(outcome.note)
             if not backend.waits:
                 log.submitted(backend.submitted)
     except StoreError as error:  # a full disk, say: what follows could not be kept either
         print(f"pagnn-bench: {error} Every batch saved before is kept.", file=sys.stderr)
         return Ending(1, trained=True)
+    except DeviceLost as error:
+        print(
+            f"pagnn-bench: {error}. The GPU is in an illegal state, so the sweep stops. Every batch saved before is "
+            "kept, and the same command goes on; with n_jobs=2, only the worker at fault would have ended.",
+            file=sys.stderr,
+        )
+        return Ending(1, trained=False)
     except KeyboardInterrupt:
         same = "the same command without force=true" if settings.force else "the same command"
         print(f"Stopped. Every finished batch is kept; {same} goes on from here.", file=sys.stderr)
@@ -209,11 +236,13 @@ def _call_workers(plan: Sequence[Batch], settings: Settings) -> None:
 def _check(plan: Sequence[Batch], settings: Settings) -> None:
     """Refuse a plan that asks for something that makes no sense."""
     if plan:
-        from pagnn_bench.engine.execute import check_cell, check_device, pick_device  # which bring torch
+        from pagnn_bench.engine.device import check_device
+        from pagnn_bench.engine.execute import check_cell  # both bring torch
 
+        check_device(settings.device)
         # A plan may be for another machine, and workers elsewhere have devices of their own.
-        here = check_backend(settings.backend).here and not settings.dry_run
-        (pick_device if here else check_device)(settings.device)
+        if check_backend(settings.backend).here and not settings.dry_run:
+            devices_here(settings)
         for cell in _cells(plan):
             check_cell(cell)
 
@@ -230,12 +259,17 @@ def _run_log(plan: Sequence[Batch], requests: Sequence[Request], store: Store) -
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def terminable() -> Iterator[None]:
     """Let SIGTERM end a sweep as Ctrl-C does, so that a batch system's time limit leaves clean results."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
+    if (
+        threading.current_thread() is not threading.main_thread()
+    ):  # only the main thread may; in a web server, say
+        yield
+        return
     previous = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield

@@ -30,7 +30,7 @@ class _GraphSizes(NamedTuple):
 
 @cache
 def _sizes(data: str) -> _GraphSizes:
-    graph = load_once(data)
+    graph = load_once(data, "all")  # of a component it is too much
     degree = graph.adjacency.nnz / max(1, graph.num_nodes)
     return _GraphSizes(
         graph.num_nodes, graph.num_features, graph.features.nnz, degree, len(graph.split.train)
@@ -68,7 +68,7 @@ def entry_seconds(cell: Cell) -> float:
 def peak_bytes(job: Job) -> float:
     """Peak of a process that trains a job.
 
-    Rows of training nodes and their neighbours are dropped out anew for every member of the stack, within the bounds
+    Rows of training nodes and their neighbours are dropped out for every member of the stack, within the bounds
     of the input layer; everything else exists once, or is as wide as the hidden layer. Measured peaks of 20 seeds are
     55 to 95 % of it (GCNmf on AmaComp 2.8 GB, PaGNN-N there 1.2, on Cora 0.6).
     """

@@ -28,7 +28,7 @@ class CachedArray:
 
 
 def cached_array(
-    folder: Path | None, key: str, compute: Callable[[], np.ndarray], anew: bool = False
+    folder: Path | None, key: str, compute: Callable[[], np.ndarray], relearn: bool = False
 ) -> CachedArray:
     """The array of this key, from its file or computed and kept.
 
@@ -40,17 +40,17 @@ def cached_array(
         folder: where the files are; None keeps nothing.
         key: names the content completely, such as a digest of all inputs.
         compute: makes the array.
-        anew: compute it even if there is a file, which is then replaced.
+        relearn: compute it even if there is a file, which is then replaced.
     """
     if folder is None:
         return _computed(compute)
     path = folder / f"{key}.npz"
     seen = _version(path)
-    found = None if anew else _found(path, key)
+    found = None if relearn else _found(path, key)
     if found is not None:
         return found
     with only_one(path.with_suffix(".lock")):
-        # What another process has made in the meantime is new enough, even where it was to be made anew.
+        # What another process has made in the meantime is new enough, even where it had to be made again.
         if _version(path) != seen and (found := _found(path, key)) is not None:
             return found
         made = _computed(compute)
@@ -79,7 +79,7 @@ def _found(path: Path, key: str) -> CachedArray | None:
 
 
 def _version(path: Path) -> tuple[int, int] | None:
-    """Changes whenever a file is written anew; None while there is none."""
+    """Changes whenever the file is rewritten; None while there is none."""
     try:
         status = path.stat()
     except OSError:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import platform
+import re
+import shutil
 import subprocess
 import tomllib
 from datetime import UTC, datetime
@@ -16,12 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import pagnn_bench
+from pagnn_bench.config.plugins import plugged_packages
 
 PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn")
 
 # What can change a number. Results and notes beside the code do not make a checkout dirty.
 SOURCES = ("pagnn_bench", "baselines", "conf", "pyproject.toml")
 GIT_TIMEOUT_SECONDS = 10
+
+NVIDIA = Path("/proc/driver/nvidia/version")  # of Linux; elsewhere nvidia-smi tells
+NVIDIA_SMI = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+NVIDIA_TIMEOUT_SECONDS = 20
 
 
 def collect_provenance(**facts: Any) -> dict[str, Any]:
@@ -43,7 +50,7 @@ def _environment() -> dict[str, Any]:
     return {
         "version": pagnn_bench.__version__,
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {name: _version(name) for name in (*PACKAGES, *plugged_packages())},
         "platform": {"system": platform.system(), "machine": platform.machine(), "cpus": os.cpu_count()},
     }
 
@@ -54,6 +61,27 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+@cache
+def nvidia_driver() -> str | None:
+    """The version of the NVIDIA driver, such as 550.54.14; None where there is none. Opens no GPU."""
+    try:
+        text = NVIDIA.read_text(encoding="utf-8")
+    except OSError:
+        text = _nvidia_smi()
+    found = re.search(r"(?:^|\s)(\d+\.\d+(?:\.\d+)?)(?:\s|$)", text)
+    return found[1] if found else None
+
+
+def _nvidia_smi() -> str:
+    if shutil.which(NVIDIA_SMI[0]) is None:
+        return ""
+    try:
+        answer = subprocess.run(NVIDIA_SMI, capture_output=True, text=True, timeout=NVIDIA_TIMEOUT_SECONDS)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return answer.stdout if answer.returncode == 0 else ""
 
 
 @cache

@@ -113,10 +113,25 @@ def test_every_rival_is_trained_as_published(name):
     config = composed(f"method={name}")
     published = config["method"]["published"]
     assert published
-    assert published.keys() <= READ["method"] | READ["protocol"]
+    assert published.keys() <= READ["method"] | READ["protocol"] | {"extreme"}
     for group, keys in READ.items():
         for key in keys & published.keys():
             assert config[group][key] == published[key], key
+
+
+@pytest.mark.parametrize("name", sorted(set(choices("method")) - {"label_prop"}))
+def test_extreme_has_one_setting_for_all(name):
+    """Apart from the learning rate of FSD-CAP, whose authors have their own."""
+    config = composed(f"method={name}", "protocol=extreme")
+    own = {"fsdcap": {"lr": 0.01}}.get(name, {})
+    expected = {"layers": 3, "hidden": 64, "dropout": 0.5, "input_dropout": "none"} | own
+    found = {key: config["method"][key] for key in expected.keys() & config["method"].keys()}
+    assert found == {key: expected[key] for key in found}
+    assert "hidden" in found
+    assert "dropout" in found or name == "goodie"  # which has none
+    protocol = config["protocol"]
+    assert (protocol["lr"], protocol["weight_decay"]) == (own.get("lr", 0.005), 0.0)
+    assert (protocol["stopping"], protocol["patience"]) == ("val_acc", 200)
 
 
 @pytest.mark.parametrize("name", sorted(OWN))

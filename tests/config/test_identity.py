@@ -148,12 +148,15 @@ def test_a_name_must_be_fit_for_a_folder(name):
         changed("data.name", name)
 
 
-def test_precision_counts_only_where_it_is_not_float32():
+@pytest.mark.parametrize(
+    ("key", "usual", "other"), [("precision", "float32", "bfloat16"), ("dropout_rng", "host", "device")]
+)
+def test_how_a_network_is_trained_counts_only_where_it_is_not_as_usual(key, usual, other):
     """As a key of its own it becomes one of the protocol."""
-    assert changed("precision", "float32").hash == changed("protocol.precision", "float32").hash == BASE.hash
-    assert changed("precision", "float32").description() == BASE.description()
-    narrow = changed("precision", "bfloat16")
-    assert narrow.protocol["precision"] == "bfloat16"
-    assert narrow.hash == changed("protocol.precision", "bfloat16").hash != BASE.hash
-    assert Cell(**narrow.description()).hash == narrow.hash
-    assert narrow.trial_seed("weights", 0, 0) == BASE.trial_seed("weights", 0, 0)
+    assert changed(key, usual).hash == changed(f"protocol.{key}", usual).hash == BASE.hash
+    assert changed(key, usual).description() == BASE.description()
+    cell = changed(key, other)
+    assert cell.protocol[key] == other
+    assert cell.hash == changed(f"protocol.{key}", other).hash != BASE.hash
+    assert Cell(**cell.description()).hash == cell.hash
+    assert cell.trial_seed("weights", 0, 0) == BASE.trial_seed("weights", 0, 0)

@@ -26,7 +26,14 @@ def batch(mask: int = 0, seeds: int = 2, cell: Cell = CELL) -> Batch:
 
 
 def finish(
-    store: Store, cell: Cell, trial: float, seeds: int = 2, mask: int = 0, prepare: float = 0.0, **facts
+    store: Store,
+    cell: Cell,
+    trial: float,
+    seeds: int = 2,
+    mask: int = 0,
+    prepare: float = 0.0,
+    device: str = "cpu",
+    **facts,
 ):
     """Save a batch that took so many seconds for every trial."""
     times = {
@@ -34,7 +41,13 @@ def finish(
         "train_seconds": 0.75 * trial * seeds,
         "eval_seconds": 0.25 * trial * seeds,
     }
-    store.save(cell, mask, [ok(seed) for seed in range(seeds)], {**times, "stack": seeds, **facts}, {})
+    store.save(
+        cell,
+        mask,
+        [ok(seed) for seed in range(seeds)],
+        {**times, "stack": seeds, **facts},
+        {"device": device},
+    )
 
 
 def test_a_mask_is_prepared_once(store):
@@ -72,3 +85,13 @@ def test_a_model_of_its_own_for_every_seed(store):
     """The executor trains such seeds one by one and notes a stack of 1, with the seconds of all."""
     finish(store, OTHER, trial=3.0, seeds=4, stack=1)
     assert estimate_seconds([batch(seeds=4)], store) == (pytest.approx(4 * 3), 0)
+
+
+def test_a_gpu_says_nothing_about_a_cpu(store):
+    finish(store, OTHER, trial=0.5, device="cuda:1")
+    assert estimate_seconds([batch()], store, "cpu") == (0, 2)
+    assert estimate_seconds([batch()], store, "cuda") == (pytest.approx(2 * 0.5), 0)
+    finish(store, OTHER, trial=8.0, mask=1)
+    assert estimate_seconds([batch()], store, "cpu") == (pytest.approx(2 * 8), 0)
+    assert estimate_seconds([batch()], store, "cuda") == (pytest.approx(2 * 0.5), 0)
+    assert estimate_seconds([batch()], store) == (pytest.approx(8.5), 0), "workers elsewhere: who knows"

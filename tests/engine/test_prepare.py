@@ -103,3 +103,10 @@ def test_copying_the_graph_is_not_the_methods_time(spied, monkeypatch):
 
     monkeypatch.setattr(IncompleteGraph, "for_method", slow)
     assert prepare(hide_mask(spied, 0, CPU)).seconds < COPY_SECONDS
+
+
+@pytest.mark.parametrize(("missing", "told"), [("class", (0.1, 1)), ("type1", (0, 0.03))])
+def test_what_the_mask_tells_is_recorded_with_the_drawn_rate(missing, told):
+    facts = prepare(hide_mask(small_cell("zero", missing, "rate=0.5"), 0, CPU)).facts
+    assert told[0] <= facts["mask_label_share"] <= told[1]
+    assert facts["missing_share"] == pytest.approx(0.5, abs=0.08)

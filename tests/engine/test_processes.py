@@ -8,13 +8,17 @@ import pytest
 
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.engine import cores, memory, processes, workload
-from pagnn_bench.engine.plan import Batch, Job
-from pagnn_bench.engine.processes import Choice, choose_processes, fill_last_round, may_need_workers
+from pagnn_bench.engine.plan import Batch, Job, Settings
+from pagnn_bench.engine.processes import Choice, fill_last_round, may_need_workers
 from tests.engine.test_plan import SETTINGS
 from tests.records.common import CONFIG
 
 LONG = Cell(**{**CONFIG, "protocol": {**CONFIG["protocol"], "max_epochs": 1000}})
 AUTO = dataclasses.replace(SETTINGS, n_jobs="auto")
+
+
+def choose_processes(jobs: list[Job], settings: Settings, devices: tuple[str, ...] = ("cpu",)) -> Choice:
+    return processes.choose_processes(jobs, settings, devices)
 
 
 def jobs_of(number: int, seeds: int = 20, cell: Cell = LONG) -> list[Job]:
@@ -27,18 +31,15 @@ def sizes(jobs: list[Job]) -> list[int]:
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A machine with so many cores, memory for so many jobs, so many GPUs, and so many seconds for an epoch."""
+    """A machine with so many cores, memory for so many jobs, and so many seconds for an epoch."""
 
-    def make(usable: int, fitting: float = 1000, gpus: int = 0, epoch: float = 0.01) -> None:
+    def make(usable: int, fitting: float = 1000, epoch: float = 0.01) -> None:
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
         monkeypatch.setattr(cores, "usable_cores", lambda: usable)
         monkeypatch.setattr(processes, "usable_cores", lambda: usable)
         monkeypatch.setattr(memory, "peak_bytes", lambda job: 1.0)
         monkeypatch.setattr(workload, "entry_seconds", lambda cell: epoch)
         monkeypatch.setattr(memory, "free_bytes", lambda: fitting)
-        monkeypatch.setattr(processes, "visible_gpus", lambda: gpus)
-        monkeypatch.setattr("torch.cuda.is_available", lambda: gpus > 0)
-        monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
 
     return make
 
@@ -90,15 +91,11 @@ def test_memory_is_a_bound_and_the_user_is_told(machine):
 
 
 def test_a_process_a_gpu(machine):
-    machine(16, gpus=2)
-    anywhere = dataclasses.replace(AUTO, device="auto")
-    assert choose_processes(jobs_of(10), anywhere) == Choice(2, threads=None)
-    assert choose_processes(jobs_of(1), anywhere).processes == 1
-    assert choose_processes(jobs_of(10), dataclasses.replace(AUTO, device="cuda:1")).processes == 1
-    assert choose_processes(jobs_of(40), AUTO) == Choice(16, threads=1), "device=cpu"
-    spread = processes.spread_over_gpus(3, anywhere)
-    assert [own.device for own in spread] == ["cuda:0", "cuda:1", "cuda:0"]
-    assert {own.device for own in processes.spread_over_gpus(3, AUTO)} == {"cpu"}
+    machine(16)
+    assert choose_processes(jobs_of(10), AUTO, ("cuda:0", "cuda:1")) == Choice(2, threads=None)
+    assert choose_processes(jobs_of(1), AUTO, ("cuda:0", "cuda:1")).processes == 1
+    assert choose_processes(jobs_of(10), AUTO, ("cuda:1",)).processes == 1
+    assert choose_processes(jobs_of(40), AUTO) == Choice(16, threads=1)
 
 
 def test_threads_of_several_processes(machine):

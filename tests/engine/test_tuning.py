@@ -147,7 +147,7 @@ def test_search_and_run_are_one_command_that_resumes(tmp_path, monkeypatch, caps
     assert "4 cells, 16 trials: 0 done already, 16 to train" in out
     assert main(words) == 0
     assert capsys.readouterr().out.count("all done already") == 2
-    # One row a method in the table, whatever was chosen in its cells.
+    # One row per method in the table, whatever was chosen in its cells.
     results = load_results(Store("results"))
     [name] = results.families["tuned"]
     assert {result.key.method for result in results.under(name) if result.trials} == {"zero", "pagnn_n"}

@@ -63,7 +63,7 @@ def test_a_computation_that_fails_leaves_nothing(tmp_path):
     assert not keep(tmp_path).hit
 
 
-def learn_slowly(folder, key: str, anew: bool) -> bool:
+def learn_slowly(folder, key: str, relearn: bool) -> bool:
     """In a process of its own: whether the array was already there."""
 
     def compute():
@@ -72,16 +72,16 @@ def learn_slowly(folder, key: str, anew: bool) -> bool:
             file.write("once ")
         return VALUES
 
-    return cached_array(folder, key, compute, anew).hit
+    return cached_array(folder, key, compute, relearn).hit
 
 
-@pytest.mark.parametrize("anew", [False, True])
-def test_processes_that_want_the_same_compute_it_once(tmp_path, anew):
-    if anew:
+@pytest.mark.parametrize("relearn", [False, True])
+def test_processes_that_want_the_same_compute_it_once(tmp_path, relearn):
+    if relearn:
         keep(tmp_path)
     with ProcessPoolExecutor(3, mp_context=multiprocessing.get_context("spawn")) as pool:
         list(pool.map(time.sleep, [0.2] * 3))  # all are there before it begins
-        hits = list(pool.map(learn_slowly, [tmp_path] * 3, ["some-key"] * 3, [anew] * 3))
+        hits = list(pool.map(learn_slowly, [tmp_path] * 3, ["some-key"] * 3, [relearn] * 3))
     assert sorted(hits) == [False, True, True]
     assert (tmp_path / "computed").read_text() == "once "
     assert not (tmp_path / "some-key.lock").exists()

@@ -58,6 +58,41 @@ def test_names_versions_platform_and_facts():
     assert json.loads(json.dumps(collected, allow_nan=False)) == collected
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.82.01  Mon Oct 25 22:48:29 UTC 2021\n"
+            "GCC version:  gcc version 9.4.0 (Ubuntu 9.4.0-1ubuntu1~20.04.2)\n",
+            "470.82.01",
+        ),
+        ("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  560.35  Release Build  (dvs)\n", "560.35"),
+        ("what is this?", None),
+    ],
+)
+def test_the_driver_of_a_gpu(tmp_path, monkeypatch, line, expected):
+    (tmp_path / "version").write_text(line)
+    monkeypatch.setattr(provenance, "NVIDIA", tmp_path / "version")
+    provenance.nvidia_driver.cache_clear()
+    assert provenance.nvidia_driver() == expected
+    provenance.nvidia_driver.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"), [("echo 572.16", "572.16"), ("echo broken; exit 9", None), (None, None)]
+)
+def test_the_driver_where_only_nvidia_smi_knows(tmp_path, monkeypatch, answer, expected):
+    monkeypatch.setattr(provenance, "NVIDIA", tmp_path / "none")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(provenance, "NVIDIA_SMI", ("made-up-smi",))
+    if answer:
+        (tmp_path / "made-up-smi").write_text(f"#!/bin/sh\n{answer}\n")
+        (tmp_path / "made-up-smi").chmod(0o755)
+    provenance.nvidia_driver.cache_clear()
+    assert provenance.nvidia_driver() == expected
+    provenance.nvidia_driver.cache_clear()
+
+
 def test_time_is_utc_and_now():
     time = datetime.fromisoformat(collect_provenance()["time"])
     assert time.utcoffset() == timedelta(0)

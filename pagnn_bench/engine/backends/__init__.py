@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pagnn_bench.config.errors import refuse
 from pagnn_bench.config.schema import (
     FLAG,
     NOT_NEGATIVE,
@@ -80,6 +81,18 @@ def check_backend(config: Any) -> Entry:
     entry = BACKENDS[one_of(BACKENDS).check("backend", name)]
     check_group("backend", config, entry.keys, f"backend={name}")
     return entry
+
+
+def with_device(settings: Settings) -> Settings:
+    """The settings with what a cluster grants: without a GPU for it, a batch is trained on the CPU.
+
+    Ray and Slurm may let a job see GPUs that were not granted to it, so that all jobs would meet on the first.
+    """
+    if settings.backend.get("gpus") != 0:
+        return settings
+    if str(settings.device).startswith("cuda"):
+        refuse("backend.gpus", 0, f"device={settings.device} needs backend.gpus=1, or device=cpu")
+    return replace(settings, device="cpu") if settings.device == "auto" else settings
 
 
 def open_backend(settings: Settings) -> Backend:

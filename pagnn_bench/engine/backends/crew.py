@@ -7,10 +7,11 @@ import signal
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeAlias
 
+from pagnn_bench.engine.backends.cards import hold_card
 from pagnn_bench.engine.backends.nursery import start_worker
 from pagnn_bench.engine.backends.work import perform
 from pagnn_bench.engine.outcome import Outcome
@@ -39,7 +40,11 @@ class Notes(Watcher):
 
 
 def perform_and_tell(job: Job, settings: Settings, connection: Connection) -> list[Outcome]:
-    """Train a job in a worker process."""
+    """Train a job in a worker process, on the GPU that is its own where its settings name one."""
+    kind, _, card = settings.device.partition(":")
+    if kind == "cuda" and card:
+        hold_card(int(card))
+        settings = replace(settings, device="cuda:0")
     return perform(job, settings, Notes(connection))
 
 
@@ -63,7 +68,7 @@ class Crew:
     Attributes:
         settings: one per process, which may differ in their devices.
         threads: of every process.
-        show: is told now and then what is under way.
+        show: called now and then with what is under way.
         perform: what a worker does with a job.
     """
 
@@ -99,19 +104,26 @@ class Crew:
         try:
             message = worker.connection.recv()
         except (EOFError, OSError):
-            worker.connection.close()
-            self._workers.remove(worker)
-            if waiting:
-                self._hire(worker.settings, waiting)
+            self._replace(worker, waiting)
             yield job, None
             return
         if isinstance(message, int):
             worker.pid = message
         elif isinstance(message, str):
             worker.note = message
+        elif any(outcome.device_lost for outcome in message):
+            self._replace(worker, waiting)
+            yield job, message
         else:
             self._hand_out(worker, waiting)
             yield job, message
+
+    def _replace(self, worker: _Worker, waiting: list[Job]) -> None:
+        """Let go a worker that is dead, or whose GPU is lost; another one takes its place where there is work left."""
+        worker.connection.close()
+        self._workers.remove(worker)
+        if waiting:
+            self._hire(worker.settings, waiting)
 
     def _hand_out(self, worker: _Worker, waiting: list[Job]) -> None:
         """Give a worker its next job, or let it go."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -12,6 +13,22 @@ from pagnn_bench.engine.backends.work import perform
 from pagnn_bench.engine.outcome import Outcome
 from pagnn_bench.engine.plan import Job, Settings
 from pagnn_bench.engine.progress import Progress
+
+_lost = False  # whether this process, a worker of Dask, has lost its GPU
+
+
+def perform_unless_lost(job: Job, settings: Settings) -> list[Outcome]:
+    """Train a job in a worker of Dask.
+
+    Dask does not know that a process can lose its GPU. Such a process ends itself at its next job, before it has
+    touched it, and Dask gives the job to another one.
+    """
+    global _lost
+    if _lost:
+        os._exit(1)
+    outcomes = perform(job, settings)
+    _lost = _lost or outcomes[0].device_lost
+    return outcomes
 
 
 class DaskBackend(Backend):
@@ -40,7 +57,9 @@ class DaskBackend(Backend):
     def _outcomes(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
         with self.client as client:
             # Not pure: two commands may ask for the same batch, and a forced one must not get an earlier outcome.
-            futures = {client.submit(perform, job, self.settings, pure=False): job for job in jobs}
+            futures = {
+                client.submit(perform_unless_lost, job, self.settings, pure=False): job for job in jobs
+            }
             for future in self.distributed.as_completed(futures):
                 error = future.exception()
                 if error is None:

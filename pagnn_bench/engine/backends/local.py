@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pagnn_bench.engine.backends.base import Backend
+from pagnn_bench.engine.backends.cards import devices_here
 from pagnn_bench.engine.backends.crew import Crew, Show, perform_and_tell
 from pagnn_bench.engine.backends.nursery import cool_down
 from pagnn_bench.engine.backends.work import perform
 from pagnn_bench.engine.outcome import Outcome
 from pagnn_bench.engine.plan import Job, Settings
-from pagnn_bench.engine.processes import choose_processes, fill_last_round, spread_over_gpus, worker_threads
+from pagnn_bench.engine.processes import choose_processes, fill_last_round, worker_threads
 from pagnn_bench.engine.progress import Progress
 
 LOST = "its process was terminated, twice (by the system, for want of memory?)"
@@ -28,7 +30,7 @@ class LocalBackend(Backend):
     def arrange(self, jobs: Sequence[Job]) -> list[Job]:
         if self.settings.n_jobs != "auto":
             return list(jobs)
-        choice = choose_processes(jobs, self.settings)
+        choice = choose_processes(jobs, self.settings, devices_here(self.settings))
         if choice.note:
             print(choice.note, file=sys.stderr)
         self.processes = choice.processes
@@ -40,9 +42,12 @@ class LocalBackend(Backend):
             yield from progress.counted(self.outcomes(jobs, progress.under_way))
             return
         cool_down()  # workers may have been called before it was known that they are not needed
+        settings = replace(self.settings, device=devices_here(self.settings)[0])
         for job in jobs:  # here the progress bar sees every epoch
             progress.start(job[0].cell, job[0].mask, sum(len(batch.seeds) for batch in job))
-            yield from perform(job, self.settings, progress)
+            outcomes = perform(job, settings, progress)
+            yield from outcomes
+            outcomes[0].raise_if_device_lost()
 
     def outcomes(self, jobs: Sequence[Job], show: Show) -> Iterator[Outcome]:
         """The outcomes of all batches of all jobs, trained in worker processes.
@@ -51,7 +56,11 @@ class LocalBackend(Backend):
         itself; if its process dies again, it is lost.
         """
         threads = worker_threads(self.settings)
-        workers = spread_over_gpus(self.processes, replace(self.settings, threads=threads))
+        devices = itertools.cycle(devices_here(self.settings))
+        workers = [
+            replace(self.settings, threads=threads, device=device)
+            for device in itertools.islice(devices, self.processes)
+        ]
         orphans = []
         for job, outcomes in Crew(workers, threads, show, perform_and_tell).train(jobs):
             if outcomes is None:

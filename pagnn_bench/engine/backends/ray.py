@@ -1,9 +1,10 @@
-"""A Ray cluster: one remote task a job, outcomes streamed to the driver, which alone writes results."""
+"""A Ray cluster: workers that stay, outcomes streamed to the driver, which alone writes results."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.engine.backends.base import Backend
@@ -17,8 +18,8 @@ from pagnn_bench.engine.progress import Progress
 class RayBackend(Backend):
     """Trains on the cluster at ``backend.address``; workers need no storage of ours.
 
-    A batch whose worker is lost is started again by Ray, up to ``backend.retries`` times; after that it is a failed
-    outcome like any other.
+    A worker that is lost is started again by Ray with the batch that it was at, up to ``backend.retries`` times; after
+    that the batch is a failed outcome like any other, and another worker takes the place.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -44,17 +45,63 @@ class RayBackend(Backend):
         yield from progress.counted(self._outcomes(jobs))
 
     def _outcomes(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
-        ray, options = self.ray, self.settings.backend
-        resources = {"num_cpus": options["cpus"], "num_gpus": options["gpus"]}
-        task = ray.remote(**resources, max_retries=options["retries"])(perform)
         try:
-            pending = {task.remote(job, self.settings): job for job in jobs}
-            while pending:
-                ready, _ = ray.wait(list(pending), num_returns=1)
-                job = pending.pop(ready[0])
-                try:
-                    yield from ray.get(ready[0])
-                except ray.exceptions.RayError as error:
-                    yield from (Outcome.lost(batch, error) for batch in job)
+            yield from self._train(list(reversed(jobs)))
         finally:
-            ray.shutdown()  # of this connection; the cluster stays as it is
+            self.ray.shutdown()  # of this connection and its workers; the cluster stays as it is
+
+    def _train(self, waiting: list[Job]) -> Iterator[Outcome]:
+        """Hand out jobs, the last of the list first, to workers as they start and as they become free.
+
+        Ray starts as many as the cluster has room for; the rest are applicants, and an autoscaling cluster grows for
+        them. While jobs wait there are as many applicants as workers, and at least one.
+        """
+        ray = self.ray
+        applicants: dict[Any, Any] = {}  # the call that returns once a worker has started → the worker
+        busy: dict[Any, tuple[Any, Job]] = {}
+        while waiting or busy:
+            if not waiting:
+                applicants.clear()  # Ray lets go whom nobody holds
+            while len(applicants) < min(len(waiting), max(1, len(busy))):
+                applicant = self._hire()
+                applicants[applicant.start.remote()] = applicant
+            [call], _ = ray.wait([*busy, *applicants], num_returns=1)
+            worker, job = busy.pop(call) if call in busy else (applicants.pop(call), None)
+            try:
+                outcomes = ray.get(call)
+            except ray.exceptions.RayError as error:
+                # The worker was started again as often as it may be. One that never started takes a job with it, too,
+                # or there would be no end of them.
+                yield from (Outcome.lost(batch, error) for batch in job or waiting.pop())
+                continue
+            yield from outcomes
+            if waiting and not any(outcome.device_lost for outcome in outcomes):
+                job = waiting.pop()
+                busy[worker.train.remote(job, self.settings)] = worker, job
+
+    def _hire(self) -> Any:
+        options = self.settings.backend
+        return (
+            self.ray.remote(Worker)
+            .options(
+                num_cpus=options["cpus"],
+                num_gpus=options["gpus"],
+                max_restarts=options["retries"],
+                max_task_retries=options["retries"],
+            )
+            .remote()
+        )
+
+
+class Worker:
+    """A process of the cluster that trains one job after the other, on the GPU that Ray has given it for its life.
+
+    Batches of a mask that follow each other share their preparation.
+    """
+
+    def start(self) -> list[Outcome]:
+        """The outcomes of no job, as soon as the process is there."""
+        return []
+
+    def train(self, job: Job, settings: Settings) -> list[Outcome]:
+        return perform(job, settings)

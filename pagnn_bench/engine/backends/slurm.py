@@ -68,9 +68,14 @@ def train_and_save(pack: Sequence[Job], settings: Settings) -> int:
     store, failed = Store(settings.results_dir), 0
     for job in pack:
         left = tuple(replace(batch, seeds=seeds) for batch in job if (seeds := batch.seeds_left(store)))
-        for outcome in perform(left, settings) if left else ():
+        if not left:
+            continue
+        outcomes = perform(left, settings)
+        for outcome in outcomes:
             outcome.save(store)
             failed += outcome.failed
+        print(outcomes[0].note, end="\n" if outcomes[0].note else "")
+        outcomes[0].raise_if_device_lost()
     return failed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,26 +14,63 @@ from pagnn_bench.engine.progress import Watcher
 from pagnn_bench.records.provenance import collect_provenance
 
 if TYPE_CHECKING:
+    from pagnn_bench.engine.execute import Executor, Trained
+
+
+TOO_LARGE = (
+    "Not even one trial fits: try device=cpu or a smaller method.hidden, or end what else uses the memory."
+)
+
+
+def _make(
+    device: str,
+    threads: int | None,
+    curve: bool,
+    cache: str | None,
+    relearn: bool,
+    keep: Callable[[Trained], None] | None,
+) -> Executor:
+    from pagnn_bench.engine.device import pick_device
     from pagnn_bench.engine.execute import Executor
 
-
-@lru_cache(maxsize=1)
-def _executor(device: str, threads: int | None, curve: bool, cache: str | None, anew: bool) -> Executor:
-    """One per process, so that batches that follow each other share graphs and preparations."""
-    from pagnn_bench.engine.execute import Executor, pick_device
-
-    return Executor(pick_device(device), threads, curve, None if cache is None else Path(cache), anew)
+    return Executor(
+        pick_device(device), threads, curve, None if cache is None else Path(cache), relearn, keep
+    )
 
 
-def perform(job: Job, settings: Settings, watch: Watcher | None = None) -> list[Outcome]:
-    """Train the batches of a job here and now. An error in it is an outcome; it never stops the others."""
+# One per process, so that batches that follow each other share graphs and preparations.
+_executor = lru_cache(maxsize=1)(_make)
+
+
+def perform(
+    job: Job,
+    settings: Settings,
+    watch: Watcher | None = None,
+    keep: Callable[[Trained], None] | None = None,
+) -> list[Outcome]:
+    """Train the batches of a job here and now. An error in it is an outcome; it never stops the others.
+
+    Args:
+        job, settings: what, and how.
+        watch: who looks on.
+        keep: is given every trial that ended well, with its network.
+    """
     facts: dict[str, Any] = {"device": settings.device, "threads": settings.threads}
+    executor = None
     try:
-        executor = _executor(
-            settings.device, settings.threads, settings.train_curve, settings.cache_dir, settings.force
-        )
-        facts = {"device": str(executor.device), "threads": executor.threads}
+        make = _executor if keep is None else _make  # one that hands out networks is not for others
+        curve, cache = settings.train_curve, settings.cache_dir
+        executor = make(settings.device, settings.threads, curve, cache, settings.force, keep)
+        facts = executor.facts
         return executor.run_together(job, watch)
     except (Exception, SystemExit) as error:  # a method that calls exit() ends its batch, not the sweep
+        from pagnn_bench.engine.faults import is_device_lost, is_out_of_memory
+
         message, trace = f"{type(error).__name__}: {error}", traceback.format_exc()
-        return [Outcome(batch, collect_provenance(**facts), error=message, traceback=trace) for batch in job]
+        if is_out_of_memory(error):
+            message = f"{message} {TOO_LARGE}"
+        lost = is_device_lost(error, executor.device if executor else None)
+        return [
+            Outcome(batch, collect_provenance(**facts), error=message, traceback=trace, device_lost=lost)
+            for batch in job
+        ]

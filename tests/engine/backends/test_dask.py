@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,7 +11,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from pagnn_bench.engine.backends import dask
+from pagnn_bench.engine.outcome import Outcome
+from pagnn_bench.engine.plan import Batch
 from tests.engine.backends.common import SWEEP, accuracies, pagnn_bench
+from tests.engine.test_plan import SETTINGS
+from tests.records.common import CELL
 
 pytest.importorskip("distributed", reason="Dask is not installed (pip install 'pagnn-bench[dask]')")
 pytestmark = pytest.mark.engines
@@ -69,3 +75,16 @@ def test_no_scheduler_is_one_sentence(tmp_path):
     assert done.returncode == 2
     assert "backend.address=tcp://127.0.0.1:1" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_worker_that_has_lost_its_gpu_ends_before_its_next_job(monkeypatch):
+    job = (Batch(CELL, 0, [0], 0),)
+    ended = []
+    monkeypatch.setattr(dask, "_lost", False)
+    monkeypatch.setattr(os, "_exit", ended.append)
+    for lost in (False, True, False):
+        monkeypatch.setattr(
+            dask, "perform", lambda job, settings, lost=lost: [Outcome(job[0], {}, device_lost=lost)]
+        )
+        dask.perform_unless_lost(job, SETTINGS)
+    assert ended == [1], "at the third, after the second has lost it"

@@ -63,7 +63,7 @@ def test_a_lost_worker_is_made_good(undisturbed, address, tmp_path):
     killed = False
     while sweep.poll() is None:
         for process in psutil.process_iter(["cmdline"]):
-            if not killed and process.info["cmdline"] and process.info["cmdline"][0] == "ray::perform":
+            if not killed and process.info["cmdline"] and process.info["cmdline"][0] == "ray::Worker.train":
                 process.kill()
                 killed = True
         time.sleep(0.1)

@@ -1,0 +1,155 @@
+"""Which device to train on. A GPU counts once it has computed something; one that cannot is named in a sentence.
+
+Torch can see a GPU that it cannot use: the driver may be too old for the build of torch, or the build too new for the
+card. Nothing here opens a GPU before :func:`fault` or :func:`pick_device` is called.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import torch
+
+from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.schema import Valid
+from pagnn_bench.config.text import count
+from pagnn_bench.records.provenance import nvidia_driver
+
+logger = logging.getLogger(__name__)
+
+# TF32 keeps 10 of 23 bits of every factor. Torch leaves it on for convolutions; records say that it is off.
+torch.backends.cuda.matmul.allow_tf32 = False
+torch.backends.cudnn.allow_tf32 = False
+
+# What the probe may have failed with, in torch's words → what to do about it.
+ADVICE = {
+    "driver on your system is too old": "update the driver, or install a torch built for an older CUDA",
+    "driver version is insufficient": "update the driver, or install a torch built for an older CUDA",
+    "no kernel image": "install a torch build that still supports this card",
+    "": "check that `nvidia-smi` lists the GPU",
+}
+SEE = "docs/gpu.md says how"
+
+
+def _is_device(name: Any) -> bool:
+    try:
+        return name == "auto" or torch.device(name).type in ("cpu", "cuda")
+    except (RuntimeError, TypeError):
+        return False
+
+
+DEVICE = Valid(_is_device, "choose auto, cpu, cuda, or cuda:0, cuda:1 and so on")
+
+
+def check_device(name: str) -> None:
+    """Refuse what is no device; whether this machine has it is another question."""
+    DEVICE.check("device", name)
+
+
+def candidates(name: str) -> list[int]:
+    """The GPUs that ``device=`` may mean, by index: none for the CPU, all that torch sees for ``auto`` and ``cuda``."""
+    check_device(name)
+    if name != "auto":
+        device = torch.device(name)
+        if device.type == "cpu" or device.index is not None:
+            return [] if device.type == "cpu" else [device.index]
+    return list(range(torch.cuda.device_count()))
+
+
+@cache
+def fault(index: int) -> str | None:
+    """Why this process cannot compute on a GPU, None if it can. Opens the GPU, so never call it before a fork."""
+    seen = torch.cuda.device_count()
+    if index >= seen:
+        return f"torch sees {count(seen, 'GPU') if seen else 'no GPU'} here"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of old cards and drivers: our sentence says it
+            _compute(torch.device("cuda", index))
+    except (RuntimeError, AssertionError) as error:
+        return f"cuda:{index} cannot be used: {str(error).strip().splitlines()[0].partition('. ')[0].rstrip('.')}"
+    return None
+
+
+def _compute(device: torch.device) -> None:
+    """2 + 2, by way of a kernel, cuBLAS and cuSPARSE."""
+    one = torch.eye(2, device=device)
+    total = (one.to_sparse_csr() @ (one @ (one + one))).sum().item()
+    if total != 4:
+        raise RuntimeError(f"2 + 2 is {total:g} there")
+
+
+def settle(name: str, faults: Mapping[int, str | None]) -> list[int]:
+    """The GPUs to train on, by index; none means the CPU.
+
+    ``device=auto`` without a working GPU is the CPU, which is said where the machine has an NVIDIA driver; any other
+    name is refused.
+
+    Args:
+        name: what ``device=`` says.
+        faults: for each candidate that was tried, why it cannot be used, or None.
+    """
+    working = [index for index, reason in faults.items() if reason is None]
+    broken = [reason for reason in faults.values() if reason is not None]
+    if working:
+        for reason in broken:
+            logger.warning("device=%s: %s, and is left out.", name, reason)
+        return working
+    if name != "auto" and torch.device(name).type == "cpu":
+        return []
+    sentence = _sentence(broken[0] if broken else "torch sees no GPU here")
+    if name != "auto":
+        raise RequestError(f"device={name}: {sentence}, or give device=cpu.")
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")  # on purpose
+    if broken or (nvidia_driver() and not hidden):
+        logger.warning("device=auto: trains on the CPU, because %s; device=cpu is silent about it.", sentence)
+    return []
+
+
+def _sentence(reason: str) -> str:
+    """What is wrong, what torch was built for, the driver, and what to do."""
+    build, driver = torch.version.cuda or torch.version.hip, nvidia_driver()
+    if build is None:
+        advice = f"install a CUDA build ({SEE})"
+    elif driver is None:
+        advice = "install the driver of the GPU"
+    else:
+        advice = f"{next(what for words, what in ADVICE.items() if words in reason)} ({SEE})"
+    kind = "a CPU build" if build is None else f"built for {'CUDA' if torch.version.cuda else 'ROCm'} {build}"
+    found = f"NVIDIA driver {driver}" if driver else "no NVIDIA driver found"
+    return f"{reason} (torch {torch.__version__} is {kind}; {found}): {advice}"
+
+
+@cache
+def pick_device(name: str) -> torch.device:
+    """The device for this process: the first candidate that computes, which becomes torch's current GPU."""
+    faults: dict[int, str | None] = {}
+    for index in candidates(name):
+        faults[index] = fault(index)
+        if faults[index] is None:
+            break
+    working = settle(name, faults)
+    if not working:
+        return torch.device("cpu" if name == "auto" else name)
+    torch.cuda.set_device(working[0])
+    return torch.device("cuda", working[0])
+
+
+@cache
+def device_facts(device: torch.device) -> dict[str, Any]:
+    """What a record says of a device: of a GPU also its name, driver, libraries and whether TF32 is on."""
+    if device.type == "cpu":
+        return {"device": str(device)}
+    gpu = {
+        "name": torch.cuda.get_device_name(device),
+        "driver": nvidia_driver(),
+        "cuda": torch.version.cuda or torch.version.hip,
+        "cudnn": torch.backends.cudnn.version(),
+        "tf32": torch.backends.cuda.matmul.allow_tf32,
+    }
+    return {"device": str(device), "gpu": gpu}

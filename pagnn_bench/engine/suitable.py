@@ -1,0 +1,80 @@
+"""What a graph can be asked: which methods suit it, whether it has gaps of its own, whether its masks differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from pagnn_bench.config.errors import RequestError, UnsuitableError
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.engine.backends import check_backend
+from pagnn_bench.engine.device import check_device
+from pagnn_bench.engine.execute import check_cell, check_graph
+from pagnn_bench.engine.plan import Request, Settings
+from pagnn_bench.engine.prepare import graph_of, has_own_splits
+from pagnn_bench.methods import build_method
+from pagnn_bench.missing import splits_vary
+
+Config: TypeAlias = "dict[str, Any]"
+SEES = "sees what is hidden"
+
+
+def has_gaps(cell: Cell) -> bool:
+    """Whether attributes of the cell's graph are missing by nature."""
+    return graph_of(cell).known is not None
+
+
+def masks_differ(cell: Cell) -> bool:
+    """Whether two masks of the cell are two: something is drawn, or each has a split of its own."""
+    return not splits_vary(cell.missing) or cell.rate > 0 or has_own_splits(cell, graph_of(cell))
+
+
+def suitable(configs: Sequence[Config]) -> tuple[list[Config], dict[str, str]]:
+    """Sort out the methods that nobody would use on this data unless asked to.
+
+    Args:
+        configs: resolved configurations that differ in their method only.
+
+    Returns:
+        (the configurations of the others, name → reason of those sorted out).
+
+    Raises:
+        RequestError: the request is wrong whatever the method.
+    """
+    fit: list[Config] = []
+    unfit: dict[str, str] = {}
+    for config in configs:
+        request = Request.from_config(config)
+        name, method = request.cell.method["name"], build_method(request.cell.method)
+        if reason := SEES if method.oracle else method.on_request:
+            unfit[name] = reason
+            continue
+        try:
+            _check(request)
+        except UnsuitableError as error:
+            unfit[name] = error.reason
+        else:
+            fit.append(config)
+    return fit, unfit
+
+
+def check_suitable(configs: Sequence[Config]) -> None:
+    """Refuse methods that were named but cannot be used on this data, or by anybody, since they see what is hidden."""
+    for config in configs:
+        request = Request.from_config(config)
+        name = request.cell.method["name"]
+        if build_method(request.cell.method).oracle:
+            raise RequestError(f"method={name}: {SEES}, so nobody can choose it; leave it out, or use `run`.")
+        _check(request)
+
+
+def check_settings(configs: Sequence[Config]) -> None:
+    """Refuse a wrong word on how to run, before anything is said of what is run."""
+    settings = Settings.shared_by(configs)
+    check_backend(settings.backend)
+    check_device(settings.device)
+
+
+def _check(request: Request) -> None:
+    check_cell(request.cell)
+    check_graph(request.cell, {mask for mask, _ in request.trials})
