@@ -5,6 +5,7 @@ contenders.py         who is measured: ours and the reference on the same graph,
 measure.py            round after round over all contenders of a place
 child.py              peak memory, and growth, in processes of their own
 growth.py             cost against nodes, edges, features, hidden units and seeds
+parallel.py           throughput of a whole sweep on all cores, and beside neighbours
 document.py           the JSON document that all of them end in
 speed.py targets.py   ratios, and what they are to reach
 run.py                the modes of the command, each ending in a document

@@ -11,10 +11,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.engine.cores import set_threads
+
+if TYPE_CHECKING:
+    import torch
 
 MEMORY_EPOCHS = 3  # the peak is reached in the first; buffers that stay are there in the second
 
@@ -77,14 +80,15 @@ def main() -> None:
 def _measure(task: Mapping[str, Any]) -> dict[str, Any]:
     from pagnn_bench.bench.contenders import MASK, choose_epochs, our_contender, reference_contender
     from pagnn_bench.bench.speed import OURS
-    from pagnn_bench.engine.execute import pick_device
+    from pagnn_bench.engine.device import pick_device
     from pagnn_bench.engine.prepare import graph_of, hide_mask, prepare
 
     set_threads(task["threads"])
     cell, cache = Cell(**task["cell"]), task.get("cache")
     graph_of(cell)
     base = peak_mb()
-    masked = hide_mask(cell, MASK, pick_device(task["device"]), cache=Path(cache) if cache else None)
+    device = pick_device(task["device"])
+    masked = hide_mask(cell, MASK, device, cache=Path(cache) if cache else None)
     answer: dict[str, Any] = {"base_mb": round(base, 1)}
     if task["kind"] == "growth":
         preparation = prepare(masked)
@@ -100,7 +104,16 @@ def _measure(task: Mapping[str, Any]) -> dict[str, Any]:
 
         inputs = dict(np.load(task["inputs"]))
         reference_contender(masked, inputs, task["side"])(MEMORY_EPOCHS)
-    return answer | {"peak_mb": round(peak_mb(), 1)}
+    return answer | {"peak_mb": round(peak_mb(), 1), **_device_memory(device)}
+
+
+def _device_memory(device: torch.device) -> dict[str, float]:
+    """The most that tensors have taken of a GPU at any time, in MB."""
+    import torch
+
+    if device.type == "cpu":
+        return {}
+    return {"device_mb": round(torch.cuda.max_memory_allocated(device) / 2**20, 1)}
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pagnn_bench.bench.reference import train_plain
 from pagnn_bench.bench.reference_gcnmf import FullTensorGCNmf
 from pagnn_bench.bench.reference_models import PlainGCN, PlainPaGNN
 from pagnn_bench.bench.speed import CSR, PLAIN
-from pagnn_bench.engine.prepare import MaskedCell
+from pagnn_bench.engine.prepare import MaskedCell, make_network
 from pagnn_bench.methods import Method
 from pagnn_bench.methods.base import Prepared
 from pagnn_bench.methods.imputation import ImputationMethod
@@ -43,7 +43,7 @@ class Sample:
 Contender: TypeAlias = "Callable[[int], Sample]"
 
 
-def _unstopped(protocol: Protocol, epochs: int) -> Protocol:
+def unstopped(protocol: Protocol, epochs: int) -> Protocol:
     """The same training for exactly this many epochs: no seed runs out of patience."""
     return replace(protocol, max_epochs=epochs, patience=epochs + 1)
 
@@ -56,8 +56,8 @@ def our_contender(masked: MaskedCell, prepared: Prepared, seeds: int) -> Contend
     )
 
     def run(epochs: int) -> Sample:
-        protocol = _unstopped(masked.protocol, epochs)
-        network = prepared.network(weights, protocol.init_gain)
+        protocol = unstopped(masked.protocol, epochs)
+        network = make_network(prepared, weights, protocol)
         result = train(network, masked.graph, protocol, dropout, device)
         unit = 1000.0 / result.seed_epochs
         return Sample(unit * result.train_seconds, unit * result.eval_seconds)
@@ -66,7 +66,7 @@ def our_contender(masked: MaskedCell, prepared: Prepared, seeds: int) -> Contend
 
 
 def choose_epochs(contender: Contender, seeds: int, most: int) -> int:
-    """Warm a contender up; how many of its epochs fill a slice of time, at the most ``most``."""
+    """Warm a contender up; how many of its epochs fill a slice of time, at most ``most``."""
     contender(1)  # builds what stays from one training to the next
     sample = contender(min(2, most))
     seconds = seeds * (sample.train_ms + sample.eval_ms) / 1000
@@ -102,7 +102,7 @@ def reference_contender(masked: MaskedCell, inputs: Mapping[str, Any], form: str
     build = reference_model(masked, inputs, form)
 
     def run(epochs: int) -> Sample:
-        protocol = _unstopped(masked.protocol, epochs)
+        protocol = unstopped(masked.protocol, epochs)
         result = train_plain(build, masked.graph, protocol, cell.trial_seed("weights", MASK, 0), device)
         return Sample(1000 * result.train_seconds / epochs, 1000 * result.eval_seconds / epochs)
 

@@ -14,7 +14,7 @@ from pagnn_bench.config.errors import RequestError
 SCHEMA = 1
 
 # What a document holds, by kind: the keys beside ``schema``, ``kind``, ``settings`` and ``machine``.
-KINDS = {"speed": ("places", "rows"), "growth": ("points",)}
+KINDS = {"speed": ("places", "rows"), "growth": ("points",), "parallel": ("rows",)}
 
 Document: TypeAlias = "dict[str, Any]"
 

@@ -18,7 +18,7 @@ from pagnn_bench.config.identity import Cell
 
 SHARE = 0.1  # of the nodes for training, and for validation
 CLASSES = 7
-MEASURED = ("train_ms", "eval_ms", "prepare_seconds", "base_mb", "peak_mb")  # one entry a round
+MEASURED = ("train_ms", "eval_ms", "prepare_seconds", "base_mb", "peak_mb")  # one entry per round
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def measure_growth(
         cell: a method on the synthetic graph.
         names: the axes.
         repeats: rounds.
-        epochs: of a point in a round, at the most.
+        epochs: most epochs of a point in a round.
         threads, device: how to train.
         say: prints how far it is.
 

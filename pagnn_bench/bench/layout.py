@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pagnn_bench.analysis.tables.layout import Part, Table, Value, three_digits
+from pagnn_bench.analysis.tables.layout import Table, TablePart, Value, three_digits
 from pagnn_bench.bench.document import Document
 from pagnn_bench.bench.layout_growth import growth_table
+from pagnn_bench.bench.layout_parallel import parallel_table
 from pagnn_bench.bench.machine import describe_machine
 from pagnn_bench.bench.speed import (
     CSR,
@@ -28,7 +29,8 @@ WHO = {PLAIN: "plain loop", CSR: "plain loop, CSR"}
 
 def make_table(document: Document) -> Table:
     """The table of any document."""
-    return {"speed": speed_table, "growth": growth_table}[document["kind"]](document)
+    kinds = {"speed": speed_table, "growth": growth_table, "parallel": parallel_table}
+    return kinds[document["kind"]](document)
 
 
 def speed_table(document: Document) -> Table:
@@ -42,17 +44,33 @@ def speed_table(document: Document) -> Table:
         f"{count(settings['repeats'], 'round')} over all contenders in turn, with quartiles; preparation excluded.",
         "Times plain: seed-epochs per second over those of the plain torch_geometric loop (smallest and largest ratio "
         "of a single round beside it); times CSR: over the same loop with a sparse adjacency in place of an edge list.",
-        "Peak: resident memory of a process of its own; extra: beyond its imports and data.",
+        "One process (n_jobs=1) for every contender, with the same number of threads.",
+        "Peak: resident memory of a process of its own; extra: beyond its imports and data."
+        + (" GPU: the most that its tensors took." if any(row.device_mb for row in rows) else ""),
         *_memory_limits(rows, labels),
         describe_machine(document["machine"]),
     ]
     return Table("speed", "Speed", caption, parts)
 
 
-def _speed_part(rows: Sequence[Row], labels: dict[str, str]) -> Part:
+def _speed_part(rows: Sequence[Row], labels: dict[str, str]) -> TablePart:
     data, missing, rate = place_of(rows[0])
     title = f"{labels.get(data, data)}, {missing}, rate {rate:g}"
-    header = [title, "", "ms", "times plain", "times CSR", "target", "", "prepare s", "peak MB", "extra MB"]
+    header = [
+        title,
+        "",
+        "precision",
+        "ms",
+        "times plain",
+        "times CSR",
+        "target",
+        "",
+        "prepare s",
+        "peak MB",
+        "extra MB",
+    ]
+    on_gpu = any(row.device_mb is not None for row in rows)
+    header += ["GPU MB"] if on_gpu else []
     body: list[list[Value]] = []
     rules, last = set(), ""
     for row in rows:
@@ -60,8 +78,9 @@ def _speed_part(rows: Sequence[Row], labels: dict[str, str]) -> Part:
             rules.add(len(body))
         name = Value(row.label if row.method != last else "")
         last = row.method
-        body.append([name, *_speed_values(row, rows)])
-    return Part([], header, body, stub=2, rules=frozenset(rules))
+        gpu = [_number(row.device_mb, ".0f")] if on_gpu else []
+        body.append([name, *_speed_values(row, rows), *gpu])
+    return TablePart([], header, body, stub=2, rules=frozenset(rules))
 
 
 def _speed_values(row: Row, rows: Sequence[Row]) -> list[Value]:
@@ -69,14 +88,15 @@ def _speed_values(row: Row, rows: Sequence[Row]) -> list[Value]:
     ms = Value(three_digits(row.ms), _range(low, high) if len(row.repeats) > 1 else "")
     memory = [_number(row.prepare_seconds, ".2g"), _number(row.peak_mb, ".0f"), _number(row.extra_mb, ".0f")]
     if row.side != OURS:
-        return [Value(WHO[row.side]), ms, *[Value()] * 4, *memory]
+        return [Value(WHO[row.side]), Value(row.precision), ms, *[Value()] * 4, *memory]
     plain, csr = reference_of(row, rows, PLAIN), reference_of(row, rows, CSR)
     judged = verdict(row, plain)
     target = Value(f"≥ {judged[0].ratio:g}") if judged else Value()
     met = Value(
         (MET if judged[1] else NOT_MET) if judged else "", verdict=MET if judged and judged[1] else ""
     )
-    return [Value(count(row.seeds, "seed")), ms, _ratio(row, plain), _ratio(row, csr), target, met, *memory]
+    own = [Value(count(row.seeds, "seed")), Value(row.precision), ms]
+    return [*own, _ratio(row, plain), _ratio(row, csr), target, met, *memory]
 
 
 def _ratio(row: Row, reference: Row | None) -> Value:

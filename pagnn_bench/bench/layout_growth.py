@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from pagnn_bench.analysis.tables.layout import Part, Table, Value
+from pagnn_bench.analysis.tables.layout import Table, TablePart, Value
 from pagnn_bench.bench.document import Document
 from pagnn_bench.bench.growth import by_axis, epoch_ms, extra_mb, slope
 from pagnn_bench.bench.machine import describe_machine
@@ -28,7 +28,7 @@ def growth_table(document: Document) -> Table:
     return Table("growth", "Growth", caption, parts)
 
 
-def _growth_part(name: str, points: Sequence[dict[str, Any]]) -> Part:
+def _growth_part(name: str, points: Sequence[dict[str, Any]]) -> TablePart:
     fixed = {
         key: f"{points[0][key]:,} {key}"
         for key in ("nodes", "edges", "features", "hidden", "seeds")
@@ -49,7 +49,7 @@ def _growth_part(name: str, points: Sequence[dict[str, Any]]) -> Part:
         _slopes("slope", points),
         *([_slopes("slope at the end", points[-3:])] if len(points) > 3 else []),
     ]
-    return Part([], header, body, rules=frozenset({len(points)}))
+    return TablePart([], header, body, rules=frozenset({len(points)}))
 
 
 def _slopes(name: str, points: Sequence[dict[str, Any]]) -> list[Value]:

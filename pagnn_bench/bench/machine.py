@@ -5,29 +5,35 @@ from __future__ import annotations
 import os
 import platform
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pagnn_bench.config.text import count
 from pagnn_bench.engine.cores import usable_cores
 from pagnn_bench.records.provenance import collect_provenance
 
+if TYPE_CHECKING:
+    import torch
 
-def machine_facts(threads: int, device: str) -> dict[str, Any]:
-    """CPU, cores, memory and load at this moment, and all that a record of a trial says about the software."""
-    facts = {"threads": threads, "device": device}
+
+def machine_facts(threads: int, device: torch.device) -> dict[str, Any]:
+    """CPU, cores, memory and load at this moment, and all that a record of a trial says about device and software."""
+    from pagnn_bench.engine.device import device_facts
+
     return {
         "cpu": cpu_model(),
         "usable_cores": usable_cores(),
         "memory_gb": memory_gb(),
         "load": _load(),
-        **collect_provenance(**facts),
+        **collect_provenance(**device_facts(device), threads=threads),
     }
 
 
 def describe_machine(machine: dict[str, Any]) -> str:
     """One sentence: where and with what it was measured."""
     git, packages = machine.get("git") or {}, machine.get("packages", {})
+    gpu = machine.get("gpu")
     parts = [
+        *([gpu["name"], f"driver {gpu['driver']}", f"CUDA {gpu['cuda']}"] if gpu else []),
         machine["cpu"],
         count(machine["usable_cores"], "core"),
         *([count(machine["threads"], "thread")] if machine.get("threads") else []),

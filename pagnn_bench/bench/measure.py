@@ -35,7 +35,7 @@ class MeasureSettings:
 
     Attributes:
         seeds: numbers of stacked seeds.
-        epochs: of a contender in a round, at the most.
+        epochs: most epochs of a contender in a round.
         repeats: rounds.
         threads: CPU threads, None for as many as there are cores to use.
         device: where to train.
@@ -92,7 +92,7 @@ def measure_place(cells: Sequence[Cell], settings: MeasureSettings, say: Callabl
 def _enter(
     cell: Cell, settings: MeasureSettings, cache: Path, scratch: Path, say: Callable[[str], None]
 ) -> Iterator[_Entry]:
-    """The contenders of one method."""
+    """The contenders of one method; a further precision needs no second reference."""
     say(f"preparing {cell.method['name']}")
     masked = hide_mask(cell, MASK, settings.device, cache=cache)
     preparation = prepare(masked)
@@ -110,6 +110,8 @@ def _enter(
         eval_ms=[],
     )
     forms = [form for form in reference_forms(masked.method) if form in settings.forms]
+    if masked.protocol.precision != "float32":
+        forms, row = [], replace(row, precision=masked.protocol.precision)
     if forms:
         inputs = reference_inputs(masked, preparation.prepared)
         path = scratch / f"{cell.hash}.npz"
@@ -133,7 +135,8 @@ def _finished(entry: _Entry, settings: MeasureSettings, cache: Path) -> Row:
         who = f"{row.method} {row.side} with {row.seeds} seeds"
         print(f"warning: peak memory of {who} is unknown: {error}", file=sys.stderr)
         return row
-    return replace(row, base_mb=answer["base_mb"], peak_mb=answer["peak_mb"])
+    memory = {key: answer[key] for key in ("base_mb", "peak_mb", "device_mb") if key in answer}
+    return replace(row, **memory)
 
 
 def describe_place(cell: Cell) -> dict[str, Any]:

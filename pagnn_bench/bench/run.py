@@ -1,4 +1,4 @@
-"""The two measurements of ``bench``, from parsed options to a document."""
+"""The measurements of ``bench``, from parsed options to a document."""
 
 from __future__ import annotations
 
@@ -15,19 +15,30 @@ from pagnn_bench.config.catalogue import choices
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.sweep import compose_combinations
-from pagnn_bench.engine.cores import set_threads
+from pagnn_bench.engine.cores import set_threads, usable_cores
+
+GRAPHS = ("cora", "citeseer", "amaphoto")
+# The sweep of --parallel: enough batches for many cores, a minute or so on two.
+RATES, MASKS = ("0.3", "0.7"), 2
 
 
 def speed(options: argparse.Namespace) -> tuple[Document, int]:
     """All contenders of all places; saved after every place."""
     from pagnn_bench.bench.measure import MeasureSettings, describe_place, measure_place
-    from pagnn_bench.engine.execute import pick_device
+    from pagnn_bench.engine.device import pick_device
     from pagnn_bench.methods import build_method
 
-    device, threads = pick_device(options.device), set_threads(options.threads)
+    device, threads = pick_device(options.device), set_threads(options.threads or 1)
+    options.data = options.data or list(GRAPHS)
     methods = options.methods or list(choices("method"))
     words = (("method", methods), ("data", options.data), ("missing", options.missing))
-    cells = _cells([f"{key}={','.join(names)}" for key, names in words] + [f"rate={options.rate}"])
+    axes = [f"{key}={','.join(names)}" for key, names in words]
+    cells = [
+        cell
+        for precision in options.precision
+        for cell in _cells([*axes, f"rate={options.rate}", f"precision={precision}"])
+        if precision == "float32" or build_method(cell.method).has_bfloat16
+    ]
     results = None if options.results is None else results_folder(options.results)
     settings = MeasureSettings(
         seeds=options.seeds,
@@ -43,12 +54,15 @@ def speed(options: argparse.Namespace) -> tuple[Document, int]:
     document = new_document(
         "speed",
         {**{key: getattr(options, key) for key in keys}, "methods": methods},
-        machine_facts(threads, str(device)),
+        machine_facts(threads, device),
     )
     for data, missing in itertools.product(options.data, options.missing):
         here = [cell for cell in cells if (cell.data["name"], cell.missing["name"]) == (data, missing)]
         pattern = here[0].missing["pattern"]
         defined = [cell for cell in here if pattern in build_method(cell.method).patterns]
+        defined.sort(
+            key=lambda cell: methods.index(cell.method["name"])
+        )  # the precisions of a method in a row
         if not defined:
             raise RequestError(
                 f"--methods {','.join(methods)}: none of them is defined for missing={missing}."
@@ -65,9 +79,10 @@ def growth(options: argparse.Namespace) -> tuple[Document, int]:
     """All points of the chosen axes; saved after every round."""
     from pagnn_bench.bench.child import ChildError
     from pagnn_bench.bench.growth import AXES, measure_growth
-    from pagnn_bench.engine.execute import check_cell, pick_device
+    from pagnn_bench.engine.device import pick_device
+    from pagnn_bench.engine.execute import check_cell
 
-    device, threads = pick_device(options.device), set_threads(options.threads)
+    device, threads = pick_device(options.device), set_threads(options.threads or 1)
     [method, *others] = options.methods or ["pagnn_n"]
     [missing, *types] = options.missing
     if others or types:
@@ -84,7 +99,7 @@ def growth(options: argparse.Namespace) -> tuple[Document, int]:
             "repeats": options.repeats,
             "axes": names,
         },
-        machine_facts(threads, str(device)),
+        machine_facts(threads, device),
     )
     rounds = measure_growth(cell, names, options.repeats, options.epochs, threads, str(device), _say)
     try:
@@ -93,6 +108,40 @@ def growth(options: argparse.Namespace) -> tuple[Document, int]:
             _keep(document, options.output)
     except ChildError as error:
         print(f"pagnn-bench: a measurement of --growth broke off: {error}", file=sys.stderr)
+        return document, 1
+    return document, 0
+
+
+def parallel(options: argparse.Namespace) -> tuple[Document, int]:
+    """A sweep in all ways; saved after every round."""
+    from pagnn_bench.bench.child import ChildError
+    from pagnn_bench.bench.parallel import DATA, METHODS, measure_parallel
+    from pagnn_bench.engine.device import pick_device
+
+    cores, device = options.threads or usable_cores(), pick_device(options.device)
+    [precision, *others] = options.precision
+    if others:
+        raise RequestError("--parallel: measures one precision at a time.")
+    settings = {
+        "methods": options.methods or list(METHODS),
+        "data": options.data or list(DATA),
+        "precision": precision,
+        "cores": cores,
+        "repeats": options.repeats,
+    }
+    words = [f"method={','.join(settings['methods'])}", f"data={','.join(settings['data'])}"]
+    words += [f"missing={','.join(options.missing)}", f"rate={','.join(RATES)}", f"masks={MASKS}"]
+    words += [f"precision={precision}", f"device={options.device}"]
+    _cells(words)  # refuses what cannot be, before anything is measured
+    document = new_document("parallel", settings, machine_facts(1, device))
+    try:
+        for rows in measure_parallel(words, cores, options.repeats, _say):
+            document["rows"] = rows
+            _keep(document, options.output)
+    except ChildError as error:
+        if not document["rows"]:
+            raise RequestError(f"--parallel: a sweep broke off: {error}") from error
+        print(f"pagnn-bench: a sweep of --parallel broke off: {error}", file=sys.stderr)
         return document, 1
     return document, 0
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from pagnn_bench.analysis.stats import quartiles
 from pagnn_bench.bench.document import Document
 from pagnn_bench.bench.targets import Target, target_of
 
@@ -25,9 +26,11 @@ class Row:
         side: ``ours``, or a form of the reference: ``plain``, ``csr``.
         seeds: how many were trained at once.
         epochs: in each repeat.
-        train_ms, eval_ms: milliseconds of one epoch of one seed, one entry a repeat.
+        train_ms, eval_ms: milliseconds of one epoch of one seed, one entry per repeat.
         prepare_seconds: imputation and aggregation, once per mask; not in the milliseconds.
         base_mb, peak_mb: resident memory of a process of its own, with imports and data, and at its peak.
+        device_mb: the most that its tensors took of a GPU.
+        precision: of dense inputs and their products; the reference has float32 only.
     """
 
     data: str
@@ -44,6 +47,8 @@ class Row:
     prepare_seconds: float | None = None
     base_mb: float | None = None
     peak_mb: float | None = None
+    device_mb: float | None = None
+    precision: str = "float32"
 
     @property
     def repeats(self) -> list[float]:
@@ -57,10 +62,7 @@ class Row:
 
     @property
     def quartiles(self) -> tuple[float, float]:
-        if len(self.repeats) == 1:
-            return self.ms, self.ms
-        low, _, high = statistics.quantiles(self.repeats, n=4, method="inclusive")
-        return low, high
+        return quartiles(self.repeats)
 
     @property
     def throughput(self) -> float:
@@ -74,7 +76,9 @@ class Row:
 
     def record(self) -> dict[str, Any]:
         """The row as plain data; microseconds are as exact as a clock is."""
-        values = asdict(self)
+        values = {
+            key: value for key, value in asdict(self).items() if key != "device_mb" or value is not None
+        }
         return {**values, **{key: [round(ms, 4) for ms in values[key]] for key in ("train_ms", "eval_ms")}}
 
 

@@ -33,6 +33,11 @@ TARGETS = (
     Target("gcnmf", "cora", "type2", 20, 10),
 )
 
+# A default sweep on k cores against one process of one thread, as a share of k; and beside neighbours that keep every
+# core busy against itself alone.
+SHARE_OF_CORES = 0.9
+SLOWDOWN = 2.5
+
 MET, NOT_MET = "met", "not met"
 
 # Peak memory in MB that must not be exceeded: AmaComp for every method, the largest graph of --growth for PaGNN.

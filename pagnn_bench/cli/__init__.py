@@ -17,6 +17,8 @@ HELP = """\
 pagnn-bench: train PaGNN and its rivals on graphs with missing node attributes, reproducibly.
 
   pagnn-bench run [-m] [KEY=VALUE ...]      train a cell, or with -m all combinations; keeps what is done
+  pagnn-bench compare [KEY=VALUE ...]       every method that suits your graph, ranked: which one to use
+  pagnn-bench apply KEY=VALUE ... -o DIR    predictions, completed attributes and weights to take home
   pagnn-bench status [--watch]              how far the sweeps of a results folder have come
   pagnn-bench tables [--compare paper]      the paper's tables from what is recorded; LaTeX, CSV, ...
   pagnn-bench report [-o DIR] [--open]      one page: tables, figures, statistics, the paper's claims
@@ -24,9 +26,11 @@ pagnn-bench: train PaGNN and its rivals on graphs with missing node attributes, 
   pagnn-bench list [GROUP]                  what there is: data, method, protocol, experiment, ...
   pagnn-bench data list|fetch|verify [NAME] the datasets: statistics, download, checksums
   pagnn-bench bench [--growth]              speed and memory, beside a plain torch_geometric loop
+  pagnn-bench check-device [--quick]        whether a GPU computes what the CPU computes: PASS or FAIL
 
   pagnn-bench run method=pagnn_n data=cora missing=type1
   pagnn-bench run -m method=pagnn_m,pagnn_n data=cora rate=0.1,0.5,0.9 missing=type1,type2
+  pagnn-bench compare data=custom data.path=mygraph.npz missing=natural
   pagnn-bench run experiment=smoke          no data needed, done in seconds
 
   pagnn-bench run --help                    all keys;  --version  the version
@@ -36,6 +40,8 @@ pagnn-bench: train PaGNN and its rivals on graphs with missing node attributes, 
 # Where each command is; its function takes the remaining arguments and returns the exit code.
 COMMANDS = {
     "run": "pagnn_bench.cli.run:run_command",
+    "compare": "pagnn_bench.cli.compare:compare_command",
+    "apply": "pagnn_bench.cli.apply:apply_command",
     "status": "pagnn_bench.cli.status:status_command",
     "tables": "pagnn_bench.cli.tables:tables_command",
     "report": "pagnn_bench.cli.report:report_command",
@@ -43,6 +49,7 @@ COMMANDS = {
     "list": "pagnn_bench.cli.list:list_command",
     "data": "pagnn_bench.cli.data:data_command",
     "bench": "pagnn_bench.cli.bench:bench_command",
+    "check-device": "pagnn_bench.cli.check_device:check_device_command",
 }
 
 
@@ -106,7 +113,10 @@ def _warnings_on_stderr() -> Iterator[None]:
 
 
 def _complete(arguments: list[str]) -> int:
-    """Shell completion: ours for the subcommands, Hydra's for the keys and values of ``run``."""
+    """Shell completion: ours for the subcommands, Hydra's for keys and values."""
+    logging.getLogger("pagnn_bench").addHandler(
+        logging.NullHandler()
+    )  # a warning would land in what is typed
     line = os.environ.get("COMP_LINE", "")
     words = line.split()
     if "COMP_LINE" in os.environ and (len(words) < 2 or (len(words) == 2 and not line.endswith(" "))):
@@ -117,7 +127,7 @@ def _complete(arguments: list[str]) -> int:
 
         print(*GROUPS)
         return 0
-    if words and words[1] != "run":
+    if words and words[1] not in ("run", "compare"):
         return 0
     from pagnn_bench.cli.run import complete_run
 

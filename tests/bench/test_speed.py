@@ -25,6 +25,7 @@ from pagnn_bench.bench.speed import (
 from pagnn_bench.bench.targets import TARGETS, target_of
 from pagnn_bench.cli import main
 from tests.bench.common import make_row, speed_document
+from tests.fabricate import GPU
 
 PLAIN_ROW = make_row(PLAIN, 1, [90.0, 100.0, 160.0], base_mb=400.0, peak_mb=450.0)
 CSR_ROW = make_row(CSR, 1, [40.0, 50.0, 60.0])
@@ -48,6 +49,18 @@ def test_the_ratio_is_that_of_the_medians():
     assert ratio(OURS_ROW, PLAIN_ROW) == pytest.approx(100 / 1.5)
     assert ratio_range(OURS_ROW, PLAIN_ROW) == pytest.approx((50.0, 160 / 1.5))  # round by round
     assert PLAIN_ROW.extra_mb == 50.0
+
+
+def test_the_memory_of_a_gpu_has_a_column_where_it_was_measured(document):
+    assert "GPU MB" not in to_markdown(make_table(document))
+    assert all("device_mb" not in row for row in document["rows"]), "documents of CPUs stay as they were"
+    measured = speed_document(PLAIN_ROW, make_row(OURS, 20, [1.0], device_mb=321.4))
+    measured["machine"] = {**measured["machine"], "device": "cuda:0", "gpu": GPU}
+    text = to_markdown(make_table(measured))
+    header, plain, ours = (line for line in text.splitlines() if line.startswith("|") and "---" not in line)
+    assert [line.split("|")[-2].strip() for line in (header, plain, ours)] == ["GPU MB", "", "321"]
+    assert "GPU: the most that its tensors took." in text
+    assert "Measured on: NVIDIA T4, driver 550.54.14, CUDA 12.4, A processor" in text
 
 
 def test_a_row_is_compared_with_its_own_reference_only(document):
@@ -89,8 +102,9 @@ def test_the_table(document):
     assert "PaGNN-N" in plain
     assert "450" in plain
     cells = [cell.split() for cell in ours.split("|")]
-    assert cells[2:8] == [
+    assert cells[2:9] == [
         ["20", "seeds"],
+        ["float32"],
         ["1.5", "1.25–1.75"],
         ["66.7", "50–107"],
         ["33.3", "25–40"],

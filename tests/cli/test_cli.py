@@ -116,7 +116,7 @@ COMPLETIONS = {
     "pagnn-bench r": set(COMMANDS),
     "pagnn-bench list ": set(GROUPS),
     "pagnn-bench run miss": {"missing=", "missing."},
-    "pagnn-bench run missing=": {"missing=biased", "missing=natural", "missing=type1", "missing=type2"},
+    "pagnn-bench run missing=type": {"missing=type1", "missing=type2"},
     "pagnn-bench run -m data=cora protocol=q": {"protocol=quick"},
     "pagnn-bench run method=zero protocol.l": {"protocol.lr="},
     "/some/where/pagnn-bench run missing=b": {"missing=biased"},

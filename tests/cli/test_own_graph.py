@@ -44,7 +44,7 @@ def accuracies(text: str) -> dict[str, float]:
 
 def test_the_example_of_the_page(capsys):
     exec(block("python", "load_digits"), {})
-    [words] = commands_in(block("bash", "digits.npz"))
+    [words] = commands_in(block("bash", "threads=1"))
     assert main([*words, "device=cpu"]) == 0
     told, written = capsys.readouterr().out, block("text", "on digits")
     assert told.count("4 trials on 2 splits") == 3

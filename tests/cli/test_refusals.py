@@ -199,7 +199,7 @@ def test_nothing_is_said_of_training_before_a_refusal(capsys, folder):
 
 def test_wrong_combinations(capsys, folder):
     for words, start, offered in (
-        ("method=gcnmf precision=bfloat16", "method=gcnmf", ("float32",)),
+        ("method=gcnmf method.reference_quirks=true precision=bfloat16", "method=gcnmf", ("float32",)),
         ("missing=biased rate=0.95", "rate=0.95", ("0.1 (low)", "0.9 (high)")),
         ("missing=biased missing.exact=true", "missing.exact=True", ("false", "type1", "type2")),
         ("missing=biased missing.low=0.95", "missing.low=0.95", ("below missing.high=0.9",)),

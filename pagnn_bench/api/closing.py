@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from pagnn_bench.analysis.summary import describe
 from pagnn_bench.config.text import count, one_line
@@ -18,14 +19,19 @@ def show_results(requests: Sequence[Request], store: Store) -> None:
     for request in requests:
         trials = [trial for key, trial in store.load(request.cell).items() if key in request.trials]
         lines = describe(request.cell, trials, apart[request.cell.hash])
-        print(*lines, *_failures(request, store), sep="\n")
+        print(*lines, *failure_lines(request, store), sep="\n")
+    print(f"Records: {records_of(requests, store)}")
+
+
+def records_of(requests: Sequence[Request], store: Store) -> Path:
+    """Where the records of these cells are."""
     folder = store.folder(requests[0].cell) if len(requests) == 1 else store.cells_dir
     # Trials that came with a repository have no files of their own, only rows in its tables.
-    print(f"Records: {folder if folder.exists() else store.results_dir / 'collected'}")
+    return folder if folder.exists() else store.results_dir / "collected"
 
 
-def _failures(request: Request, store: Store) -> list[str]:
-    """What went wrong in a cell: one line a batch that broke off, one for every reason that trials failed for."""
+def failure_lines(request: Request, store: Store) -> list[str]:
+    """What went wrong in a cell: one line per batch that broke off, one for every reason that trials failed for."""
     broken = [
         f"  failed: mask {failure.mask}, {count(len(failure.seeds), 'seed')}: {one_line(failure.error)} "
         f"(traceback in {failure.path})"

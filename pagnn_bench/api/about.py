@@ -1,0 +1,138 @@
+"""What a folder of ``apply`` says of itself: ``apply.json`` for programs, ``README.md`` for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pagnn_bench.api.answers import Answers
+from pagnn_bench.config.text import count
+from pagnn_bench.engine.applying import accuracy, largest_difference
+from pagnn_bench.methods.portable import Portable
+from pagnn_bench.records.provenance import collect_provenance
+
+ABOUT, INPUTS = "apply.json", "input.npz"
+SHOWN = ("seed", "status", "val_acc", "test_acc", "best_epoch", "record", "recorded_test_acc", "reason")
+
+
+def weights_file(seed: int) -> str:
+    return f"weights-seed{seed}.pt"
+
+
+def describe(applied: Answers) -> dict[str, Any]:
+    """How it was made, as plain data."""
+    made = applied.application
+    graph, completed = made.graph, made.completed
+    trials = applied.trials.to_dict("records")
+    attributes: dict[str, Any] = {"none_because": made.why_not}
+    if completed is not None:
+        attributes = {"filled_in": completed.filled_in, "left_empty": completed.left_empty}
+    return {
+        "made_by": "pagnn-bench apply",
+        "cell": made.cell.id,
+        "settings": made.cell.description(),
+        "mask": made.mask,
+        "graph": {
+            "nodes": graph.num_nodes,
+            "edges": graph.num_edges,
+            "attributes": graph.num_features,
+            "observed_share": made.observed_share,
+            "classes": applied.classes,
+            "split": dict(zip(("train", "val", "test"), graph.split.sizes)),
+        },
+        "seeds": [{key: row[key] for key in SHOWN if key in row and row[key] == row[key]} for row in trials],
+        "mean_over_seeds": {
+            f"{part}_acc": accuracy(applied.mean, graph.labels, getattr(graph.split, part))
+            for part in ("val", "test")
+        },
+        "best_seeds": applied.best_seeds,
+        "attributes": attributes,
+        "embeddings": None if made.best[0].hidden is None else made.best[0].hidden.shape[1],
+        "weights": _weights(applied),
+        "provenance": collect_provenance(data_checksum=made.checksum),
+    }
+
+
+def _weights(applied: Answers) -> dict[str, Any]:
+    best, portable = applied.application.best[0], applied.application.portable
+    if not best.state:
+        return {"none_because": f"{applied.application.cell.method['name']} has nothing to train"}
+    if portable is None:
+        names = {name: list(values.shape) for name, values in best.state.items()}
+        return {"module": None, "parameters": names}
+    return {
+        "module": portable.module,
+        "arguments": dict(portable.arguments),
+        "largest_difference_of_logits": largest_difference(portable, best),
+        "code": code(portable, best.seed),
+    }
+
+
+def code(portable: Portable, seed: int) -> list[str]:
+    """The lines of Python that bring a network back; run in the folder."""
+    package, _, name = portable.module.rpartition(".")
+    arguments = ", ".join(f"{key}={value!r}" for key, value in portable.arguments.items())
+    return [
+        "import numpy as np, torch",
+        f"from {package} import {name}",
+        f'given = {{name: torch.from_numpy(values) for name, values in np.load("{INPUTS}").items()}}',
+        f"model = {name}({arguments}).eval()",
+        f'model.load_state_dict(torch.load("{weights_file(seed)}"))',
+        "logits = model(**given)  # [nodes, classes]",
+    ]
+
+
+def readme(about: Mapping[str, Any], format: str) -> str:
+    """The page."""
+    settings, averaged, graph = about["settings"], about["mean_over_seeds"], about["graph"]
+    method, weights, attributes = settings["method"], about["weights"], about["attributes"]
+    label = method.get("label", method["name"])
+    good = [row for row in about["seeds"] if row["status"] == "ok"]
+    lines = [
+        f"# {label} on {settings['data'].get('label', settings['data']['name'])}",
+        "",
+        f"Made by `pagnn-bench apply` (version {about['provenance']['version']}) from "
+        f"{count(len(good), 'trained network')} on a graph of {graph['nodes']:,} nodes, with "
+        f"{100 * graph['observed_share']:.3g} % of the attributes observed. "
+        f"Accuracy of the averaged prediction: {100 * averaged['val_acc']:.2f} % on validation nodes, "
+        f"{100 * averaged['test_acc']:.2f} % on test nodes. `{ABOUT}` has every setting, version and seed.",
+        "",
+        "| file | |",
+        "|---|---|",
+        f"| `predictions.{format}` | for every node the likeliest class, and of each class the probability: mean and "
+        "standard deviation over seeds |",
+    ]
+    if "filled_in" in attributes:
+        observed = "`observed` in it" if format == "npz" else f"`observed.{format}`"
+        empty = f"; {attributes['left_empty']:,} are left empty" if attributes["left_empty"] else ""
+        lines.append(
+            f"| `attributes.{format}` | the attributes in their own units: observed ones as given, "
+            f"{attributes['filled_in']:,} filled in{empty}. {observed} tells which |"
+        )
+    for seed in about["best_seeds"]:
+        if about["embeddings"]:
+            lines.append(f"| `embeddings-seed{seed}.{format}` | the last hidden layer |")
+        if "none_because" not in weights:
+            lines.append(f"| `{weights_file(seed)}` | the weights |")
+    if weights.get("module"):
+        lines.append(f"| `{INPUTS}` | the graph as the network sees it |")
+    lines += ["", f"The best seeds by validation accuracy: {', '.join(map(str, about['best_seeds']))}."]
+    if "none_because" in attributes:
+        lines.append(f"There are no completed attributes: {attributes['none_because']}.")
+    if weights.get("module"):
+        lines += [
+            "",
+            "The network again, as a module of torch:",
+            "",
+            "```python",
+            *weights["code"],
+            "```",
+            "",
+        ]
+        difference = weights["largest_difference_of_logits"]
+        lines.append(f"Its logits differ from those of the training by {difference:.1g} at most.")
+    elif "parameters" in weights:
+        lines.append(
+            f"The weights are a dictionary of tensors; no ready-made module computes what {label} does."
+        )
+    return "\n".join(lines) + "\n"
