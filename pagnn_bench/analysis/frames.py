@@ -1,4 +1,4 @@
-"""Results as pandas data frames, for notebooks and scripts of one's own.
+"""Results as pandas data frames, for notebooks and scripts.
 
 from pagnn_bench.analysis.frames import cells, trials
 
@@ -7,36 +7,52 @@ trials("results").groupby(["protocol", "data", "missing", "rate", "method"]).tes
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from pagnn_bench.analysis.tables.results import Results, load_results
+from pagnn_bench.analysis.metrics import find_metric
+from pagnn_bench.analysis.tables.results import Key, Results, key_of, load_results
 from pagnn_bench.config.arguments import results_folder
-from pagnn_bench.records.store import Store
-
-AXES = ("method", "data", "missing", "rate", "protocol")
+from pagnn_bench.config.identity import Cell
+from pagnn_bench.config.variants import find_variants
+from pagnn_bench.records.store import Store, Trial
 
 
 def trials(results: str | Path = "results") -> pd.DataFrame:
-    """One row a trial: where it stands, mask, seed, and its record without the curve; accuracies are shares.
+    """One row per trial: its cell, mask, seed, and its record without the curve; accuracies are shares.
 
-    A setting that is not the default stands in brackets behind its name, such as ``pagnn_n[hidden=32]``. Of a trial
-    that was trained more than once the record that counts is given, of one that failed the reason.
+    A setting that is not the default follows the name in brackets, such as ``pagnn_n[hidden=32]``. A trial that was
+    trained more than once has the record that counts, a failed one the reason.
     """
+    return _frame((result.key, result.trials) for result in _load(results).all)
+
+
+def trials_of(found: Sequence[tuple[Cell, Iterable[Trial]]]) -> pd.DataFrame:
+    """As :func:`trials`, of these cells only."""
+    variants = find_variants(cell for cell, _ in found)
+    return _frame((key_of(cell, variants[cell.hash]), of_cell) for cell, of_cell in found)
+
+
+def cells(results: str | Path = "results", metric: str = "accuracy") -> pd.DataFrame:
+    """One row per cell that was run: mean and interval over masks in percent, the paper's number and the verdict.
+
+    Of another ``metric`` (``macro_f1``, ``recall@10``, ``rmse``, ...) the mean is missing where it was not recorded.
+    """
+    found = _load(results).by(find_metric(metric))
+    return pd.DataFrame([result.values() for result in found.all if result.cell is not None])
+
+
+def _frame(found: Iterable[tuple[Key, Iterable[Trial]]]) -> pd.DataFrame:
     rows = [
-        {axis: getattr(result.key, axis) for axis in AXES}
+        vars(key)
         | {"mask": trial.mask}
-        | {key: value for key, value in trial.record.items() if key != "curve"}
-        for result in _load(results).all
-        for trial in result.trials
+        | {name: value for name, value in trial.record.items() if name != "curve"}
+        for key, of_cell in found
+        for trial in of_cell
     ]
-    return pd.DataFrame(rows)
-
-
-def cells(results: str | Path = "results") -> pd.DataFrame:
-    """One row a cell that was run: mean and interval over masks in percent, the paper's number and the verdict."""
-    return pd.DataFrame([result.values() for result in _load(results).all if result.cell is not None])
+    return pd.DataFrame(rows, columns=None if rows else [*Key.__dataclass_fields__, "mask", "seed", "status"])
 
 
 def _load(results: str | Path) -> Results:

@@ -31,10 +31,12 @@ class PaperEntry:
     Attributes:
         accuracy: mean test accuracy in percent.
         copied: True for the starred rows, which the paper took over from the GCNmf paper.
+        spread: its standard deviation, which the paper does not print.
     """
 
     accuracy: float
     copied: bool
+    spread: float | None = None
 
 
 @cache

@@ -8,6 +8,7 @@ take the cell.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -96,7 +97,7 @@ class Average:
     p_value: float
 
 
-def average_over_cells(cells: Sequence[Sequence[float]]) -> Average | None:
+def average_over_cells(cells: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Average | None:
     """The average over cells of the mean paired difference, with what the masks leave uncertain about it.
 
     Cells count equally and are taken as given, so this speaks about these cells and about no others. The variance is
@@ -104,6 +105,7 @@ def average_over_cells(cells: Sequence[Sequence[float]]) -> Average | None:
 
     Args:
         cells: for each cell the differences of its m_c masks; a cell with a single mask cannot take part.
+        confidence: of the interval.
 
     Returns:
         None if no cell has two masks.
@@ -117,7 +119,24 @@ def average_over_cells(cells: Sequence[Sequence[float]]) -> Average | None:
     total = float(variances.sum())
     df = total**2 / float((variances**2 / freedom).sum()) if total > 0 else float(freedom.sum())
     error = math.sqrt(total) / len(usable)
-    return Average(_t_interval(mean, error, df), _t_p_value(mean, error, df))
+    return Average(_t_interval(mean, error, df, confidence), _t_p_value(mean, error, df))
+
+
+def welch(first: Sequence[float], second: Sequence[float], confidence: float = CONFIDENCE) -> Average | None:
+    """The difference of two means of independent values, first minus second: Welch's t test and its interval.
+
+    The differences of two cells, one of them with its sign turned, have half this average with half its error.
+
+    Returns:
+        None if one of them has fewer than two values.
+    """
+    if min(len(first), len(second)) < 2:
+        return None
+    half = average_over_cells([first, [-value for value in second]], confidence)
+    assert half is not None
+    interval = half.interval
+    doubled = Interval(2 * interval.mean, 2 * interval.low, 2 * interval.high, interval.df, over="seeds")
+    return Average(doubled, half.p_value)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -168,6 +187,14 @@ def compare(cells: Sequence[Sequence[float]], alpha: float = 1 - CONFIDENCE) -> 
     tally = (found.count(1), found.count(0), found.count(-1))
     thin = sum(len(cell) == 2 for cell in usable)
     return Comparison(signs.count(1), signs.count(-1), *tally, thin, adjusted, average_over_cells(usable))
+
+
+def quartiles(values: Sequence[float]) -> tuple[float, float]:
+    """First and third quartile, inclusive."""
+    if len(values) == 1:
+        return values[0], values[0]
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, high
 
 
 def _sign(value: float) -> int:

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from statistics import fmean
 
-from pagnn_bench.analysis.summary import accuracies
+from pagnn_bench.analysis.metrics import ACCURACY
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.text import count, duration, one_line
 from pagnn_bench.config.variants import set_apart
@@ -99,7 +99,7 @@ def _cell_status(
         done=len(good),
         failed=len(failed),
         todo=len(wanted - good - failed),
-        accuracy=fmean(map(fmean, accuracies(trials.values()).values())) if good else None,
+        accuracy=fmean(map(fmean, ACCURACY.values(trials.values()).values())) if good else None,
         reason=reasons[-1] if reasons else None,
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pagnn_bench.analysis.paper import paper_accuracy
+from pagnn_bench.analysis.metrics import ACCURACY, Metric
+from pagnn_bench.analysis.published import published_under
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.text import count
 from pagnn_bench.records.store import Trial
@@ -19,15 +20,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """Numbers of one cell; accuracies in percent.
+    """Numbers of one cell: of accuracies in percent, or of another metric.
 
     Attributes:
+        trials: how many values stand behind the mean: trials, or masks where the metric belongs to a mask.
         mean: of the mask means, so that a mask with more seeds than others weighs no more than they do.
         mask_std: standard deviation of the mask means, None with a single mask.
         seed_std: standard deviation over seeds inside a mask (root mean square over masks), None with single seeds.
         epochs: mean number of epochs.
         epoch_ms: milliseconds of one training epoch of one seed, evaluation excluded, in the stack as it ran.
-        by_mask: all accuracies, mask by mask.
+        by_mask: all values, mask by mask.
         unit: what masks are called: ``split`` where the graph is taken as it is and its split is what varies.
         natural_rmse: error of what was filled in, where attributes are missing by nature and others were hidden on top.
     """
@@ -59,18 +61,9 @@ class Summary:
         return mean_interval(list(self.by_mask.values()))
 
 
-def accuracies(trials: Iterable[Trial]) -> dict[int, list[float]]:
-    """The accuracies in percent, mask by mask, of the trials that did not fail."""
-    by_mask: dict[int, list[float]] = {}
-    for trial in trials:
-        if trial.ok:
-            by_mask.setdefault(trial.mask, []).append(100 * trial.record["test_acc"])
-    return by_mask
-
-
-def summarise(trials: Sequence[Trial]) -> Summary:
+def summarise(trials: Sequence[Trial], metric: Metric = ACCURACY) -> Summary:
     """Mean and spread of a cell's trials; failed ones are counted and left out of every mean."""
-    good, by_mask = [trial for trial in trials if trial.ok], accuracies(trials)
+    good, by_mask = [trial for trial in trials if trial.ok], metric.values(trials)
     means = [statistics.fmean(values) for values in by_mask.values()]
     variances = [statistics.variance(values) for values in by_mask.values() if len(values) > 1]
     batches = {trial.batch.path: trial.batch.facts for trial in good}
@@ -80,7 +73,7 @@ def summarise(trials: Sequence[Trial]) -> Summary:
         facts["impute_rmse"] for facts in batches.values() if {"natural_share", "impute_rmse"} <= facts.keys()
     ]
     return Summary(
-        trials=len(good),
+        trials=sum(map(len, by_mask.values())),
         masks=len(by_mask),
         failed=len(trials) - len(good),
         mean=statistics.fmean(means) if means else None,
@@ -110,9 +103,10 @@ def describe(cell: Cell, trials: Sequence[Trial], apart: str = "") -> list[str]:
     ]
     if spreads:
         line += f" ({', '.join(spreads)})"
-    published = paper_accuracy(cell.missing["name"], cell.data["name"], cell.method["name"], cell.rate)
-    if published is not None:
-        line += f"; paper {published:.2f} ({summary.mean - published:+.2f})"
+    published = published_under(cell.protocol["name"])
+    entry = published.entry(cell.missing["name"], cell.data["name"], cell.method["name"], cell.rate)
+    if entry is not None:
+        line += f"; {published.row} {entry.accuracy:.2f} ({summary.mean - entry.accuracy:+.2f})"
     details = f"  {count(summary.trials, 'trial')} on {count(summary.masks, summary.unit)}"
     if summary.failed:
         details += f", {summary.failed} failed"

@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from pagnn_bench.analysis.claims import FAILS, HOLDS, MIXED, UNDECIDED, Claim, Part, check_claims
+from pagnn_bench.analysis.claims import FAILS, HOLDS, MIXED, UNDECIDED, Claim, ClaimPart, check_claims
 from pagnn_bench.analysis.paper import DATASETS, RATES
 from pagnn_bench.analysis.tables.results import load_results
-from pagnn_bench.analysis.tables.timing import measure
+from pagnn_bench.analysis.tables.timing import Timings, read_timings
 from pagnn_bench.records.store import Store
 from tests.fabricate import like_the_paper, make_cell, save_trials
 
@@ -48,7 +48,7 @@ def accuracy(
 
 def check(store: Store, claim: int) -> Claim:
     results = load_results(store)
-    return check_claims(results.under("paper"), measure(results.under("timing")))[claim]
+    return check_claims(results.under("paper"), read_timings(results))[claim]
 
 
 def test_a_clear_difference_holds_however_much_the_masks_vary(store):
@@ -235,14 +235,14 @@ def test_faster_than_the_others_needs_repeats(store):
 
 
 def test_nothing_run_decides_nothing():
-    claims = check_claims([], [])
+    claims = check_claims([], Timings(None, []))
     assert len(claims) == 6
     assert {claim.verdict for claim in claims} == {UNDECIDED}
 
 
 def test_a_claim_follows_from_its_parts():
     def claim(*verdicts: str) -> Claim:
-        return Claim("", [Part("", verdict) for verdict in verdicts])
+        return Claim("", [ClaimPart("", verdict) for verdict in verdicts])
 
     assert claim(HOLDS, HOLDS).verdict == HOLDS
     assert claim(HOLDS, UNDECIDED).verdict == UNDECIDED

@@ -11,7 +11,7 @@ from pagnn_bench.analysis.figures import draw_all
 from pagnn_bench.analysis.figures.canvas import INK, Tips, _with_tips, entries_abreast, page_svgs, save_figure
 from pagnn_bench.analysis.figures.common import describe
 from pagnn_bench.analysis.tables.results import Results, load_results
-from pagnn_bench.analysis.tables.timing import measure
+from pagnn_bench.analysis.tables.timing import Timings, read_timings
 from pagnn_bench.records.store import Store
 from tests.fabricate import like_the_paper, make_cell, save_trials
 
@@ -33,9 +33,7 @@ def figures(tmp_path_factory):
     curves = make_cell(protocol="convergence")
     save_trials(store, curves, lambda mask, seed: 70.0, [0], range(2), epochs=40, curve=True)
     results = load_results(store)
-    drawn = draw_all(
-        results, results.under("paper"), measure(results.under("timing")), results.under("convergence")
-    )
+    drawn = draw_all(results, results.under("paper"), read_timings(results), results.under("convergence"))
     return {figure.name: figure for figure in drawn}
 
 
@@ -62,8 +60,8 @@ def test_every_figure_is_there(figures):
 def test_every_point_of_ours_and_of_the_paper_has_its_value(panels):
     texts = tips(panels["accuracy"][0])
     assert len(texts) == 5 + 4  # ours, and the paper's of two methods at two rates
-    assert sum(text.startswith("the paper, ") for text in texts) == 4
-    assert "the paper, PaGNN-N, rate 0.5: 77.46 %" in texts
+    assert sum(text.startswith("paper, ") for text in texts) == 4
+    assert "paper, PaGNN-N, rate 0.5: 77.46 %" in texts
     assert f"{NASTY}, rate 0.5: 60.00 %, n = 1" in texts
 
 
@@ -101,7 +99,7 @@ def test_files_in_three_formats_are_the_same_each_time(figures, tmp_path):
 
 
 def test_nothing_to_draw():
-    assert draw_all(Results([], {}), [], [], []) == []
+    assert draw_all(Results([], {}), [], Timings(None, []), []) == []
 
 
 def test_without_timings_the_trade_off_says_that_times_are_those_of_stacks(tmp_path):
@@ -110,7 +108,7 @@ def test_without_timings_the_trade_off_says_that_times_are_those_of_stacks(tmp_p
         save_trials(store, make_cell(method), lambda mask, seed: 70.0)
     drawn = {
         figure.name: figure
-        for figure in draw_all(load_results(store), load_results(store).under("paper"), [], [])
+        for figure in draw_all(load_results(store), load_results(store).under("paper"), Timings(None, []), [])
     }
     assert "many seeds trained at once" in drawn["trade-off"].caption
     assert "timing" not in drawn

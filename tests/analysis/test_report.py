@@ -7,13 +7,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from pagnn_bench.analysis.claims import FAILS, HOLDS, MIXED, Claim, Part
+from pagnn_bench.analysis.claims import FAILS, HOLDS, MIXED, Claim, ClaimPart
 from pagnn_bench.analysis.report.content import verdict_sentences
 from pagnn_bench.analysis.report.statistics import statistics_tables
 from pagnn_bench.analysis.tables.results import load_results
 from pagnn_bench.cli import main
 from pagnn_bench.records.store import Store
-from tests.fabricate import PROVENANCE, like_the_paper, make_cell, save_trials
+from tests.fabricate import ON_GPU, PROVENANCE, like_the_paper, make_cell, save_trials
 from tests.imports import answer_without
 
 VOID = {"meta", "link", "input", "br", "path", "rect", "use", "circle", "line", "stop"}
@@ -126,10 +126,18 @@ def test_a_whole_report(store, capsys):
     assert str(store.cells_dir.parent) not in html  # no path of this machine
 
 
+def test_a_gpu_is_named_with_its_software(store, capsys):
+    for method, provenance in (("mf", ON_GPU), ("zero", PROVENANCE)):
+        save_trials(store, make_cell(method), lambda m, s: 70.0, [0], [0], provenance=provenance)
+    page = report(store, capsys)
+    assert "NVIDIA T4, driver 550.54.14, CUDA 12.4, cuDNN 90100, TF32 off, 1 thread<" in page
+    assert ">cpu, 1 thread<" in page
+
+
 def test_the_verdict_is_three_sentences(store):
     save_trials(store, make_cell(), lambda mask, seed: 80.0 + mask, masks=range(2), seeds=range(2))
     verdicts = [HOLDS, HOLDS, FAILS, MIXED]
-    claims = [Claim("", [Part("", verdict)]) for verdict in verdicts]
+    claims = [Claim("", [ClaimPart("", verdict)]) for verdict in verdicts]
     under = load_results(store).under("paper")
     first, second, third = verdict_sentences(under, claims, "paper")
     assert first.startswith("Under the protocol paper, 1 of the 260 entries")

@@ -18,18 +18,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pagnn_bench.analysis.claims.accuracy import accuracy_parts
-from pagnn_bench.analysis.claims.parts import FAILS, HOLDS, MIXED, UNDECIDED, Claim, Part
+from pagnn_bench.analysis.claims.parts import FAILS, HOLDS, MIXED, UNDECIDED, Claim, ClaimPart
 from pagnn_bench.analysis.claims.time import time_part
 from pagnn_bench.analysis.tables.results import Result
-from pagnn_bench.analysis.tables.timing import Timing
+from pagnn_bench.analysis.tables.timing import Timings
 
-__all__ = ["FAILS", "HOLDS", "MIXED", "UNDECIDED", "Claim", "Part", "check_claims"]
+__all__ = ["FAILS", "HOLDS", "MIXED", "UNDECIDED", "Claim", "ClaimPart", "check_claims"]
 
 PAGNN = ("pagnn_n", "pagnn_m")
 SLIGHTLY = 2.0  # «slightly slower»: less than twice the time; the paper gives no number
 
 
-def check_claims(results: Sequence[Result], timings: Sequence[Timing]) -> list[Claim]:
+def check_claims(results: Sequence[Result], timings: Timings) -> list[Claim]:
     """All claims.
 
     Args:

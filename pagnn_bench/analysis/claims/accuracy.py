@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from pagnn_bench.analysis.claims.parts import FAILS, HOLDS, MIXED, UNDECIDED, Part
+from pagnn_bench.analysis.claims.parts import FAILS, HOLDS, MIXED, UNDECIDED, ClaimPart
 from pagnn_bench.analysis.paper import DATASETS, METHODS, RATES, paper_entries
 from pagnn_bench.analysis.stats import CONFIDENCE, Average, Comparison, average_over_cells, compare, holm
 from pagnn_bench.analysis.tables.layout import signed
@@ -25,7 +25,7 @@ Differences: TypeAlias = Mapping[tuple[str, float], Sequence[float]]  # (data, r
 
 def accuracy_parts(
     results: Sequence[Result], pairs: Sequence[tuple[str, str]], kinds: Sequence[str]
-) -> list[Part]:
+) -> list[ClaimPart]:
     """The comparisons of one claim: every pair (own, rival) on every missing type."""
     methods = by_method(result for result in results if result.paper is not None and result.is_default)
     cells = {
@@ -50,7 +50,7 @@ def accuracy_parts(
 
 def _compared(
     own: str, rival: str, missing: str, ours: Cells, theirs: Cells
-) -> tuple[Part, Comparison, Differences]:
+) -> tuple[ClaimPart, Comparison, Differences]:
     """One comparison, yet to be decided, and what it rests on."""
     paired = {place: paired_differences(ours[place], theirs[place]) for place in ours if place in theirs}
     told = {place: by_mask for place, by_mask in paired.items() if len(by_mask) > 1}
@@ -68,7 +68,7 @@ def _compared(
         note = "No cell in common."
     what = f"{METHODS[own]} against {METHODS[rival]}, {LABELS[missing]}"
     paper = _in_the_paper(own, rival, missing, told)
-    part = Part(what, UNDECIDED, paper=paper, note=note, was_run=not absent)
+    part = ClaimPart(what, UNDECIDED, paper=paper, note=note, was_run=not absent)
     return part, comparison, told
 
 

@@ -12,7 +12,7 @@ HOLDS, FAILS, MIXED, UNDECIDED = "holds", "does not hold", "mixed", "undecided"
 
 
 @dataclass(frozen=True)
-class Part:
+class ClaimPart:
     """One comparison.
 
     Attributes:
@@ -44,7 +44,7 @@ class Claim:
     """A sentence of the paper and its parts."""
 
     text: str
-    parts: list[Part]
+    parts: list[ClaimPart]
 
     @property
     def verdict(self) -> str:
@@ -73,6 +73,6 @@ class Claim:
         names += [*{name: None for part in self.parts for name in part.paper}]
         return [name for name in names if any(row.get(name) for row in rows)]
 
-    def row(self, part: Part) -> list[str]:
+    def row(self, part: ClaimPart) -> list[str]:
         """The numbers of a part in these columns."""
         return [{**part.numbers, **part.paper}.get(name, "") for name in self.columns]

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from pagnn_bench.analysis.claims.parts import FAILS, HOLDS, UNDECIDED, Part
+from pagnn_bench.analysis.claims.parts import FAILS, HOLDS, UNDECIDED, ClaimPart
 from pagnn_bench.analysis.paper import DATASETS, METHODS
-from pagnn_bench.analysis.tables.timing import Timing, at, timed_places
+from pagnn_bench.analysis.tables.timing import Timing, Timings
 
 
-def time_part(timings: Sequence[Timing], own: str, rival: str, low: float, high: float) -> Part:
+def time_part(timings: Timings, own: str, rival: str, low: float, high: float) -> ClaimPart:
     """Is the ratio of times between ``low`` and ``high`` in every dataset?"""
     what = f"{METHODS[own]} against {METHODS[rival]}"
     verdicts: dict[str, str] = {}  # of the datasets on which both were timed
     ratios: dict[str, str] = {}
     names: dict[str, str] = {}
-    for place in timed_places(timings):
-        here, data = at(timings, place), place[0]
+    for place in timings.places:
+        here, data = timings.at(place), place[0]
         names[data] = next(iter(here.values())).labels["data"]
         ratios[names[data]] = ""
         if own in here and rival in here:
@@ -24,12 +22,14 @@ def time_part(timings: Sequence[Timing], own: str, rival: str, low: float, high:
             ratios[names[data]] = f"{ratio:{'.2f' if ratio >= 0.1 else '.1g'}}"
             verdicts[data] = _verdict(here[own], here[rival], ratio, low, high)
     if not verdicts:
-        return Part(what, UNDECIDED, note="Not timed: pagnn-bench run -m experiment=timing", was_run=False)
+        return ClaimPart(
+            what, UNDECIDED, note="Not timed: pagnn-bench run -m experiment=timing", was_run=False
+        )
     found = set(verdicts.values())
     verdict = FAILS if FAILS in found else HOLDS if found == {HOLDS} else UNDECIDED
     everywhere = verdict == UNDECIDED or verdicts.keys() >= DATASETS.keys()
     where = "" if everywhere else f"on {', '.join(names[data] for data in verdicts)}"
-    return Part(what, verdict, ratios, where=where)
+    return ClaimPart(what, verdict, ratios, where=where)
 
 
 def _verdict(own: Timing, rival: Timing, ratio: float, low: float, high: float) -> str:

@@ -21,11 +21,11 @@ from pagnn_bench.analysis.figures.convergence import convergence_figure
 from pagnn_bench.analysis.figures.decay import decay_figure
 from pagnn_bench.analysis.figures.time import timing_figure, trade_off_figure
 from pagnn_bench.analysis.tables.results import Result, Results
-from pagnn_bench.analysis.tables.timing import Timing
+from pagnn_bench.analysis.tables.timing import Timings
 
 
 def draw_all(
-    everything: Results, results: Sequence[Result], timings: Sequence[Timing], curves: Sequence[Result]
+    everything: Results, results: Sequence[Result], timings: Timings, curves: Sequence[Result]
 ) -> list[Figure]:
     """Every figure that there is something to show in.
 

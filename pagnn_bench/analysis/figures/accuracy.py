@@ -1,4 +1,4 @@
-"""Accuracy against missing rate, and its difference to the paper's numbers."""
+"""Accuracy against missing rate, and its difference to published numbers."""
 
 from __future__ import annotations
 
@@ -49,15 +49,16 @@ def accuracy_figures(results: Sequence[Result]) -> list[Figure | None]:
 
 
 def accuracy_figure(results: Sequence[Result], who: str = "") -> Figure | None:
-    """A panel per dataset and type, with 95 % intervals and the paper's points; ``who`` sets a second figure apart."""
+    """A panel per dataset and type, with 95 % intervals and published points; ``who`` sets a second figure apart."""
     run = [result for result in results if result.mean is not None]
     if not run:
         return None
     look = look_of(run)
     panels = [Panel(partial(_draw_accuracy, group, look)) for group in grouped(run).values()]
+    whose = run[0].published.whose
     caption = (
         "Test accuracy against missing rate. Lines: our mean over masks; bands: its 95 % confidence interval where "
-        "there are three masks or more (on two it is wider than the panel); hollow diamonds: the paper's numbers."
+        f"there are three masks or more (on two it is wider than the panel); hollow diamonds: {whose} numbers."
     )
     name, heading = (f"accuracy-{who.replace(' ', '-')}", f", {who}") if who else ("accuracy", "")
     has_paper = any(result.paper is not None for result in run)
@@ -83,7 +84,9 @@ def _draw_accuracy(results: Sequence[Result], look: Look, axes: Axes, tips: Tips
         printed = [result for result in line if result.paper is not None]
         if printed:
             hollow: Any = {**point, "marker": "d", "markersize": 5, "markerfacecolor": PAPER, "zorder": 5}
-            texts = (f"the paper, {short_name(r)}, rate {r.key.rate:g}: {r.paper:.2f} %" for r in printed)
+            texts = (
+                f"{r.published.row}, {short_name(r)}, rate {r.key.rate:g}: {r.paper:.2f} %" for r in printed
+            )
             values = [result.paper or 0.0 for result in printed]
             axes.plot([result.key.rate for result in printed], values, **hollow, gid=tips.add(*texts))
     # Intervals over few masks can be wider than the panel: the lines matter, so these set the limits.
@@ -98,7 +101,7 @@ def _draw_accuracy(results: Sequence[Result], look: Look, axes: Axes, tips: Tips
 
 
 def difference_figure(results: Sequence[Result]) -> Figure | None:
-    """Ours minus the paper's as a heat map, a panel per dataset and type."""
+    """Ours minus the published numbers as a heat map, a panel per dataset and type."""
     both = [result for result in results if result.difference is not None and result.is_default]
     if not both:
         return None
@@ -112,13 +115,12 @@ def difference_figure(results: Sequence[Result]) -> Figure | None:
         panels.append(Panel(partial(_draw_differences, group, rows, rates)))
     columns = panels_abreast(both)
     caption = (
-        "Ours minus the paper's number in percentage points: blue, ours is higher; red, lower. "
+        f"Ours minus {both[0].published.whose} number in percentage points: blue, ours is higher; red, lower. "
         "= inside our 95 % interval, ≈ within tolerance, ≠ differs, ? too few masks."
     )
+    heading = f"Difference to {both[0].published.whose} numbers"
     size, left = (3.4, 0.75 + 0.27 * len(labels)), 0.2 + 0.07 * max(map(len, labels.values()))
-    return Figure(
-        "difference", "Difference to the paper", caption, panels, columns=columns, size=size, left=left
-    )
+    return Figure("difference", heading, caption, panels, columns=columns, size=size, left=left)
 
 
 def _draw_differences(

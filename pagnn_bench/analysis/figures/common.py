@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from pagnn_bench.analysis.figures.canvas import INK, Look
 from pagnn_bench.analysis.paper import METHODS
+from pagnn_bench.analysis.published import published_under
 from pagnn_bench.analysis.tables.layout import signed
 from pagnn_bench.analysis.tables.results import Result, in_order
 from pagnn_bench.analysis.tables.timing import Timing
@@ -38,11 +39,16 @@ def short_name(result: Result | Timing) -> str:
 
 
 def legend(results: Iterable[Result | Timing], look: Look, paper: bool = False) -> list[tuple[str, str, str]]:
-    """Entries for :attr:`Figure.legend`, with one for the paper's points if asked for."""
+    """Entries for :attr:`Figure.legend`, with one for published points if asked for."""
+    results = list(results)
     labels = {result.key.method: short_name(result) for result in results}
     methods = in_order(labels, METHODS)
     entries = [(labels[name], look.colour(name), look.marker(name)) for name in methods]
-    return [*entries, ("the paper's numbers", INK, "paper")] if paper else entries
+    return (
+        [*entries, (f"{published_under(results[0].key.protocol).whose} numbers", INK, "paper")]
+        if paper
+        else entries
+    )
 
 
 def panels_abreast(results: Iterable[Result]) -> int:
@@ -60,5 +66,5 @@ def describe(result: Result) -> str:
         text += " (seeds only)" if interval.over == "seeds" else ""
     text += f", n = {summary.trials}"
     if result.paper is not None and result.difference is not None:
-        text += f"; paper {result.paper:.2f} ({signed(result.difference)})"
+        text += f"; {result.published.row} {result.paper:.2f} ({signed(result.difference)})"
     return text

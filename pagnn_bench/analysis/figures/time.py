@@ -19,37 +19,35 @@ from pagnn_bench.analysis.figures.common import (
     short_name,
     title,
 )
-from pagnn_bench.analysis.paper import METHODS
 from pagnn_bench.analysis.tables.layout import three_digits
-from pagnn_bench.analysis.tables.results import Key, Result, in_order
-from pagnn_bench.analysis.tables.timing import REFERENCE, Timing, at, timed_places
+from pagnn_bench.analysis.tables.results import Key, Result
+from pagnn_bench.analysis.tables.timing import REFERENCE, Timing, Timings
 
 TIME_RATE = 0.5  # the missing rate of the trade-off
 LINEAR_UP_TO = 4  # ratio of the largest to the smallest time
 
 
-def timing_figure(timings: Sequence[Timing]) -> Figure | None:
+def timing_figure(timings: Timings) -> Figure | None:
     """Milliseconds per epoch, absolute and as ratio to MF."""
-    if not timings:
+    if not timings.all:
         return None
-    look = look_of(timings)
+    look = look_of(timings.all)
     panels = [Panel(partial(_draw_times, timings, look, False))]
-    if any(timing.key.method == REFERENCE for timing in timings):
+    if REFERENCE in timings.methods:
         panels.append(Panel(partial(_draw_times, timings, look, True)))
     caption = (
         "Time of one training epoch, evaluation excluded: median over repeats, bars from the first to the third "
         "quartile. What a method does once per mask (filling in, fitting, aggregating) is part of the time."
     )
-    swatches = [(text, colour, "") for text, colour, _ in legend(timings, look)]
+    swatches = [(text, colour, "") for text, colour, _ in legend(timings.all, look)]
     return Figure("timing", "Time per epoch", caption, panels, swatches, columns=2, size=(4.0, 2.7))
 
 
-def _draw_times(timings: Sequence[Timing], look: Look, ratio: bool, axes: Axes, tips: Tips) -> None:
-    methods = in_order((timing.key.method for timing in timings), METHODS)
-    places = timed_places(timings)
+def _draw_times(timings: Timings, look: Look, ratio: bool, axes: Axes, tips: Tips) -> None:
+    methods, headings = timings.methods, timings.headings
     width, heights = min(0.8 / len(methods), 0.2), []
-    for number, place in enumerate(places):
-        here = at(timings, place)
+    for number, place in enumerate(timings.places):
+        here = timings.at(place)
         unit = here[REFERENCE].median if ratio and REFERENCE in here else 1.0
         if ratio and REFERENCE not in here:
             continue
@@ -59,29 +57,15 @@ def _draw_times(timings: Sequence[Timing], look: Look, ratio: bool, axes: Axes, 
             timing = here[method]
             low, high = timing.quartiles
             spread = [[(timing.median - low) / unit], [(high - timing.median) / unit]]
-            text = (
-                f"{short_name(timing)}, {timing.labels['data']}: {three_digits(timing.median)} ms per epoch"
-            )
-            text += (
-                f" ({three_digits(low)} to {three_digits(high)}, {len(timing.repeats)} repeats)"
-                if len(timing.repeats) > 1
-                else ""
-            )
-            text += f", {timing.median / here[REFERENCE].median:.2f} times MF" if REFERENCE in here else ""
-            text += f"; preparation is {100 * timing.prepare_share:.0f} % of it"
+            text = _describe(timing, here.get(REFERENCE))
             heights.append(timing.median / unit)
             x = number + (offset - (len(methods) - 1) / 2) * width
             bar = axes.bar([x], [timing.median / unit], 0.92 * width, color=look.colour(method))
             bar[0].set_gid(tips.add(text))
             axes.errorbar([x], [timing.median / unit], yerr=spread, color=INK, linewidth=0.8, capsize=1.5)
-    names = {timing.key.data: timing.labels["data"] for timing in timings}
-    one_kind = len({place[1:] for place in places}) == 1
-    heads = [
-        names[data] if one_kind else f"{names[data]}\n{missing} {rate:g}" for data, missing, rate in places
-    ]
-    _scale(axes, "y", heights)
-    axes.set_xticks(range(len(places)), heads)
-    axes.set_xlim(-0.6, len(places) - 0.4)
+    scale(axes, "y", heights)
+    axes.set_xticks(range(len(headings)), ["\n".join(filter(None, heading)) for heading in headings])
+    axes.set_xlim(-0.6, len(headings) - 0.4)
     axes.grid(False, axis="x")
     if ratio:
         axes.axhline(1, color=INK, linewidth=0.8, linestyle=":")
@@ -89,7 +73,16 @@ def _draw_times(timings: Sequence[Timing], look: Look, ratio: bool, axes: Axes, 
     axes.set_ylabel("times MF" if ratio else "ms per epoch")
 
 
-def _scale(axes: Axes, side: str, values: Iterable[float]) -> None:
+def _describe(timing: Timing, reference: Timing | None) -> str:
+    """The hover text of a bar."""
+    low, high = map(three_digits, timing.quartiles)
+    text = f"{short_name(timing)}, {timing.labels['data']}: {three_digits(timing.median)} ms per epoch"
+    text += f" ({low} to {high}, {len(timing.repeats)} repeats)" if len(timing.repeats) > 1 else ""
+    text += f", {timing.median / reference.median:.2f} times MF" if reference else ""
+    return f"{text}; preparation is {100 * timing.prepare_share:.0f} % of it"
+
+
+def scale(axes: Axes, side: str, values: Iterable[float]) -> None:
     """Logarithmic where the values span much, with 1, 2, 5, 10, ... in plain numbers."""
     values = list(values)
     if max(values) < LINEAR_UP_TO * min(values):
@@ -102,10 +95,10 @@ def _scale(axes: Axes, side: str, values: Iterable[float]) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def trade_off_figure(results: Sequence[Result], timings: Sequence[Timing]) -> Figure | None:
+def trade_off_figure(results: Sequence[Result], timings: Timings) -> Figure | None:
     """Time per epoch against accuracy at one rate, a panel per dataset and type."""
     timed: dict[tuple[str, str], float] = {}
-    for timing in timings:
+    for timing in timings.all:
         timed.setdefault((timing.key.method, timing.key.data), timing.median)
     alone = bool(timed)
     chosen = [result for result in results if result.mean is not None and result.key.rate == TIME_RATE]
@@ -154,7 +147,7 @@ def _draw_trade_off(
     means = [result.mean or 0.0 for result in results]
     margin = max(1.0, 0.15 * (max(means) - min(means)))
     axes.set_ylim(min(means) - margin, max(means) + margin)
-    _scale(axes, "x", (times[result.key] for result in results))
+    scale(axes, "x", (times[result.key] for result in results))
     axes.set_xlabel("ms per epoch")
     axes.set_ylabel("test accuracy (%)")
     axes.set_title(title(results[0]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,15 +13,16 @@ from markupsafe import Markup
 from pagnn_bench import __version__
 from pagnn_bench.analysis.claims import FAILS, HOLDS, MIXED, UNDECIDED, Claim, check_claims
 from pagnn_bench.analysis.figures.canvas import Figure, page_svgs
-from pagnn_bench.analysis.paper import TABLES, paper_entries
+from pagnn_bench.analysis.paper import TABLES
+from pagnn_bench.analysis.published import published_under
 from pagnn_bench.analysis.report.statistics import statistics_tables
-from pagnn_bench.analysis.tables.captions import LEGEND, describe_protocol
+from pagnn_bench.analysis.tables.captions import describe_protocol, legend
 from pagnn_bench.analysis.tables.layout import Table, signed
 from pagnn_bench.analysis.tables.leads import PROTOCOLS, leads_table
 from pagnn_bench.analysis.tables.render import to_html
 from pagnn_bench.analysis.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, Result, Results, in_order
-from pagnn_bench.analysis.tables.selection import accuracy_tables
-from pagnn_bench.analysis.tables.timing import Timing, timing_table
+from pagnn_bench.analysis.tables.selection import accuracy_tables, everything
+from pagnn_bench.analysis.tables.timing import Timings, timing_table
 from pagnn_bench.config.text import count
 
 
@@ -36,8 +37,7 @@ class Download:
 def page_content(
     results: Results,
     protocol: str,
-    timings: Sequence[Timing],
-    timed_under: str | None,
+    timings: Timings,
     figures: Sequence[Figure],
     downloads: dict[str, list[Download]],
 ) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def page_content(
     Args:
         results: everything.
         protocol: the one that verdict, claims, figures and statistics are about.
-        timings, timed_under: the timings and their protocol.
+        timings: of trials that were timed alone.
         figures: drawn figures.
         downloads: by group: ``tables``, and the name of each figure.
     """
@@ -64,15 +64,15 @@ def page_content(
         "leads": _html(leads) if (leads := leads_table(results)) else None,
         "claims": claims,
         "claims_elsewhere": _elsewhere(results, protocol, timings),
-        "legend": LEGEND,
-        "tables": [_html(table) for table in _accuracy(results, protocol)],
-        "rows": [_row(result) for result in _everything(results, protocol)],
-        "figures": [_figure(figure, downloads) for figure in figures],
+        "legend": legend(published_under(protocol)),
+        "tables": [_html(table) for table in accuracy_tables(results, protocol, compare=True, abreast=1)],
+        "rows": [_row(result) for result in everything(results, protocol)],
+        "figures": [figure_content(figure, downloads.get(figure.name, [])) for figure in figures],
         "statistics": [_html(table) for kind in kinds for table in statistics_tables(under, kind)],
-        "timing": _html(timing_table(timings, timed_under)),
+        "timing": _html(timing_table(timings)),
         "failures": _failures(results.all),
         "damaged": [(path.name, reason) for path, reason in results.damaged.items()],
-        "environments": _environments(results.all),
+        "environments": environments(_provenances(results.all)),
         "checksums": _checksums(results.all),
         "downloads": downloads.get("tables", []),
     }
@@ -82,15 +82,7 @@ def _html(table: Table) -> Markup:
     return Markup(to_html(table))  # which has escaped every text in it
 
 
-def _accuracy(results: Results, protocol: str) -> list[Table]:
-    return accuracy_tables(results, protocol, compare=True, abreast=1)
-
-
-def _everything(results: Results, protocol: str) -> list[Result]:
-    return results.under(protocol) + [result for result in results.all if result.key.protocol != protocol]
-
-
-def _elsewhere(results: Results, protocol: str, timings: Sequence[Timing]) -> dict[str, list[Claim]]:
+def _elsewhere(results: Results, protocol: str, timings: Timings) -> dict[str, list[Claim]]:
     """The claims under the other protocols that answer the same question, as far as those were run."""
     others = [name for name in PROTOCOLS if name != protocol and name in results.protocols]
     return {PROTOCOLS[name]: check_claims(results.under(name), timings) for name in others}
@@ -101,14 +93,15 @@ def _elsewhere(results: Results, protocol: str, timings: Sequence[Timing]) -> di
 
 def verdict_sentences(results: Sequence[Result], claims: Sequence[Claim], protocol: str) -> list[str]:
     """The reproduction in three sentences: what was run, how near it is, which claims stand."""
-    return [_coverage(results, protocol), _agreement(results), _standing(claims)]
+    return [_coverage(results, protocol), _agreement(results, protocol), _standing(claims)]
 
 
 def _coverage(results: Sequence[Result], protocol: str) -> str:
     run = [result for result in results if result.mean is not None]
     entries = sum(result.paper is not None and result.is_default for result in run)
     trials = sum(result.summary.trials for result in run)
-    share = f"{entries} of the {len(paper_entries())} entries of the paper's Tables 2 and 3"
+    published = published_under(protocol)
+    share = f"{entries} of the {len(published.entries)} entries {published.where}"
     if not run:
         return f"Nothing has been run under the protocol {protocol} yet."
     others = len(run) - entries
@@ -116,10 +109,11 @@ def _coverage(results: Sequence[Result], protocol: str) -> str:
     return f"Under the protocol {protocol}, {share} were run{more}, with {count(trials, 'trial')} in all."
 
 
-def _agreement(results: Sequence[Result]) -> str:
+def _agreement(results: Sequence[Result], protocol: str) -> str:
+    whose = published_under(protocol).whose
     both = [result for result in results if result.difference is not None and result.is_default]
     if not both:
-        return "There is no number to set beside the paper's."
+        return f"There is no number to set beside {whose} ones."
     verdicts = Counter(result.verdict for result in both)
     sizes = [abs(result.difference or 0.0) for result in both]
     far = max(both, key=lambda result: abs(result.difference or 0.0))
@@ -127,7 +121,7 @@ def _agreement(results: Sequence[Result]) -> str:
     reach = [(interval.high - interval.low) / 2 for interval in inside if interval is not None]
     width = f" (of ±{statistics.median(reach):.2f} points in the median of these)" if reach else ""
     return (
-        f"In {verdicts[INSIDE]} the paper's number lies inside our 95 % interval{width}, in {verdicts[TOLERATED]} more "
+        f"In {verdicts[INSIDE]} {whose} number lies inside our 95 % interval{width}, in {verdicts[TOLERATED]} more "
         f"within the tolerance, in {verdicts[DIFFERS]} it differs, and {verdicts[TOO_FEW]} have too few masks to "
         f"tell; the median distance is "
         f"{statistics.median(sizes):.2f} points, the largest {signed(far.difference or 0.0)} ({far.labels['method']}, "
@@ -173,14 +167,15 @@ def _row(result: Result) -> dict[str, Any]:
     }
 
 
-def _figure(figure: Figure, downloads: dict[str, list[Download]]) -> dict[str, Any]:
+def figure_content(figure: Figure, downloads: Sequence[Download]) -> dict[str, Any]:
+    """A figure for its macro."""
     return {
         "name": figure.name,
         "title": figure.title,
         "caption": figure.caption,
         "legend": figure.legend,
         "svgs": [Markup(svg) for svg in page_svgs(figure)],  # matplotlib has escaped every text in them
-        "downloads": downloads.get(figure.name, []),
+        "downloads": downloads,
     }
 
 
@@ -201,10 +196,10 @@ def _failures(results: Iterable[Result]) -> list[dict[str, str]]:
     return found
 
 
-def _environments(results: Iterable[Result]) -> list[dict[str, str]]:
+def environments(provenances: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Each combination of commit, versions and device once, with the number of batches that it made."""
     counted: Counter[tuple[tuple[str, str], ...]] = Counter()
-    for provenance in _provenances(results):
+    for provenance in provenances:
         git, machine = provenance.get("git") or {}, provenance.get("platform") or {}
         commit = (
             f"{str(git.get('commit'))[:10]}{' with changes' if git.get('dirty') else ''}"
@@ -215,12 +210,22 @@ def _environments(results: Iterable[Result]) -> list[dict[str, str]]:
         facts = {
             "commit": commit,
             "version": provenance.get("version", ""),
-            "device": f"{provenance.get('device', '')}, {count(provenance.get('threads') or 0, 'thread')}",
+            "device": _device(provenance),
             "platform": " ".join(str(machine.get(key, "")) for key in ("system", "machine")),
             "packages": ", ".join(f"{name} {version}" for name, version in packages.items() if version),
         }
         counted[tuple((key, str(value)) for key, value in facts.items())] += 1
     return [{**dict(facts), "batches": str(number)} for facts, number in counted.most_common()]
+
+
+def _device(provenance: Mapping[str, Any]) -> str:
+    """Device and threads; of a GPU its name, driver and libraries."""
+    threads = count(provenance.get("threads") or 0, "thread")
+    if gpu := provenance.get("gpu"):
+        tf32 = "on" if gpu["tf32"] else "off"
+        libraries = f"driver {gpu['driver']}, CUDA {gpu['cuda']}, cuDNN {gpu['cudnn']}, TF32 {tf32}"
+        return f"{gpu['name']}, {libraries}, {threads}"
+    return f"{provenance.get('device', '')}, {threads}"
 
 
 def _provenances(results: Iterable[Result]) -> Iterable[dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import mimetypes
-from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from pagnn_bench.analysis.report.content import Download, page_content
 from pagnn_bench.analysis.tables.render import to_latex
 from pagnn_bench.analysis.tables.results import Results
 from pagnn_bench.analysis.tables.selection import accuracy_tables, flat_records, to_csv, to_json
-from pagnn_bench.analysis.tables.timing import Timing, measure, timing_protocol, timing_table
+from pagnn_bench.analysis.tables.timing import Timings, read_timings, timing_table
 
 PAGE = "index.html"
 CURVES = "convergence"  # protocol of experiment=convergence
@@ -25,26 +24,23 @@ CURVES = "convergence"  # protocol of experiment=convergence
 
 def write_report(results: Results, protocol: str, folder: Path) -> Path:
     """Write ``index.html`` and the files that can be downloaded from it; the path of the page."""
-    timed_under = timing_protocol(results)
-    timings = measure(results.under(timed_under)) if timed_under else []
+    timings = read_timings(results)
     under = results.under(protocol)
     with_curves = CURVES if CURVES in results.protocols else protocol
     figures = draw_all(results, under, timings, results.under(with_curves))
-    downloads = {"tables": _write_tables(results, protocol, timings, timed_under, folder)}
+    downloads = {"tables": _write_tables(results, protocol, timings, folder)}
     for figure in figures:
         downloads[figure.name] = [_download(path) for path in save_figure(figure, folder)]
-    content = page_content(results, protocol, timings, timed_under, figures, downloads)
+    content = page_content(results, protocol, timings, figures, downloads)
     page = folder / PAGE
     page.write_text(render(content), encoding="utf-8")
     return page
 
 
-def _write_tables(
-    results: Results, protocol: str, timings: Sequence[Timing], timed_under: str | None, folder: Path
-) -> list[Download]:
+def _write_tables(results: Results, protocol: str, timings: Timings, folder: Path) -> list[Download]:
     records = flat_records(results, "all", None, protocol)
     tables = [*accuracy_tables(results, protocol), *accuracy_tables(results, protocol, compare=True)]
-    tables += [timing_table(timings, timed_under)] if timings else []
+    tables += [timing_table(timings)] if timings.all else []
     files = {
         "results.csv": to_csv(records),
         "results.json": to_json(records),
@@ -59,12 +55,17 @@ def _write_tables(
 
 
 def _download(path: Path) -> Download:
-    kind = mimetypes.guess_type(path.name)[0] or "text/plain"
-    return Download(path.name, f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}")
+    return embedded(path.name, path.read_bytes())
 
 
-def render(content: dict[str, object]) -> str:
-    """The page; whatever is not Markup is escaped."""
+def embedded(name: str, content: bytes) -> Download:
+    """A file inside the page."""
+    kind = mimetypes.guess_type(name)[0] or "text/plain"
+    return Download(name, f"data:{kind};base64,{base64.b64encode(content).decode()}")
+
+
+def render(content: dict[str, object], template: str = "page.html.j2") -> str:
+    """A page; whatever is not Markup is escaped."""
     environment = Environment(
         loader=FunctionLoader(_asset),
         autoescape=True,
@@ -73,7 +74,7 @@ def render(content: dict[str, object]) -> str:
         lstrip_blocks=True,
     )
     assets = {"style": Markup(_asset("style.css")), "script": Markup(_asset("script.js"))}
-    return environment.get_template("page.html.j2").render(**content, **assets)
+    return environment.get_template(template).render(**content, **assets)
 
 
 def _asset(name: str) -> str:

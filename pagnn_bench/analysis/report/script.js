@@ -43,29 +43,32 @@ for (const table of document.querySelectorAll("table.sortable")) {
 }
 
 // Filters: each select holds what occurs in its column.
-const filters = document.getElementById("filters");
-const body = document.getElementById("all").tBodies[0];
-const selects = [...filters.querySelectorAll("select")];
-for (const select of selects) {
-  const texts = new Set([...body.rows].map((row) => row.cells[select.dataset.column].textContent.trim()));
-  for (const text of texts) if (text) select.append(new Option(text, text));
-}
-function filter() {
-  const word = document.getElementById("contains").value.trim().toLowerCase();
-  const onlyRun = document.getElementById("only-run").checked;
-  let shown = 0;
-  for (const row of body.rows) {
-    const fits = selects.every((select) => !select.value || row.cells[select.dataset.column].textContent.trim() === select.value)
-      && (!word || row.textContent.toLowerCase().includes(word))
-      && !(onlyRun && row.classList.contains("absent"));
-    row.hidden = !fits;
-    shown += fits;
+function filterRows(filters) {
+  const body = document.getElementById("all").tBodies[0];
+  const selects = [...filters.querySelectorAll("select")];
+  for (const select of selects) {
+    const texts = new Set([...body.rows].map((row) => row.cells[select.dataset.column].textContent.trim()));
+    for (const text of texts) if (text) select.append(new Option(text, text));
   }
-  document.getElementById("shown").textContent = `${shown} of ${body.rows.length} rows`;
+  function filter() {
+    const word = document.getElementById("contains").value.trim().toLowerCase();
+    const onlyRun = document.getElementById("only-run").checked;
+    let shown = 0;
+    for (const row of body.rows) {
+      const fits = selects.every((select) => !select.value || row.cells[select.dataset.column].textContent.trim() === select.value)
+        && (!word || row.textContent.toLowerCase().includes(word))
+        && !(onlyRun && row.classList.contains("absent"));
+      row.hidden = !fits;
+      shown += fits;
+    }
+    document.getElementById("shown").textContent = `${shown} of ${body.rows.length} rows`;
+  }
+  filters.addEventListener("input", filter);
+  filters.addEventListener("submit", (event) => event.preventDefault());
+  filter();
 }
-filters.addEventListener("input", filter);
-filters.addEventListener("submit", (event) => event.preventDefault());
-filter();
+const filters = document.getElementById("filters"); // the page of `compare` has none
+if (filters) filterRows(filters);
 
 // Hover values: by mouse, finger or keyboard.
 const tooltip = document.getElementById("tooltip");

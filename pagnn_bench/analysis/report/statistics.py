@@ -9,7 +9,7 @@ import numpy as np
 
 from pagnn_bench.analysis.stats import average_ranks, compare, critical_difference, friedman
 from pagnn_bench.analysis.tables.captions import CEILING
-from pagnn_bench.analysis.tables.layout import Part, Table, Value
+from pagnn_bench.analysis.tables.layout import Table, TablePart, Value
 from pagnn_bench.analysis.tables.results import (
     Place,
     Result,
@@ -20,7 +20,7 @@ from pagnn_bench.analysis.tables.results import (
 )
 
 FEWEST_METHODS, FEWEST_CELLS = 3, 2
-ENOUGH = 0.75  # of the cells of the method that has most: with fewer, a method is not ranked
+SHARE_TO_RANK = 0.75  # of the cells of the method that has most: with fewer, a method is not ranked
 
 
 def statistics_tables(results: Sequence[Result], missing: str) -> list[Table]:
@@ -63,7 +63,9 @@ def _comparisons(
         "correction over the cells of a pair. (Wilcoxon's test cannot reach 5 % with five masks.)",
     ]
     header = ["", *(labels[name] for name in names)]
-    return Table(f"comparisons-{missing}", f"Paired comparisons, {label}", caption, [Part([], header, rows)])
+    return Table(
+        f"comparisons-{missing}", f"Paired comparisons, {label}", caption, [TablePart([], header, rows)]
+    )
 
 
 def _scores(results: Sequence[Result]) -> list[float]:
@@ -76,7 +78,7 @@ def _ranks(
 ) -> Table | None:
     """Average ranks over the cells that all methods have; a method with few cells is left out rather than the cells."""
     most = max(map(len, methods.values()), default=0)
-    names = [name for name, cells in methods.items() if len(cells) >= ENOUGH * most]
+    names = [name for name, cells in methods.items() if len(cells) >= SHARE_TO_RANK * most]
     while len(names) >= FEWEST_METHODS:
         shared = [
             place
@@ -108,4 +110,4 @@ def _ranks(
         *([f"Left out, since not run on enough of the cells: {', '.join(left_out)}."] if left_out else []),
     ]
     header = ["Method", "average rank", "differs from the best"]
-    return Table(f"ranks-{missing}", f"Average ranks, {label}", caption, [Part([], header, rows)])
+    return Table(f"ranks-{missing}", f"Average ranks, {label}", caption, [TablePart([], header, rows)])

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from pagnn_bench.analysis.published import Published
 from pagnn_bench.analysis.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, Result
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.names import Name
 from pagnn_bench.config.text import count
 
 SYMBOLS = {INSIDE: "=", TOLERATED: "≈", DIFFERS: "≠", TOO_FEW: "?"}
-LEGEND = (
-    "Difference: = the paper's number lies inside our 95 % interval, ≈ within tolerance (±0.5 up to rate 0.5, "
-    "±1 up to 0.7, ±2.5 above), ≠ differs, ? too few masks to tell: inside an interval that reaches over two "
-    "tolerances to each side, or a single mask that is at most four tolerances off. * copied by the paper from the "
-    "GCNmf paper."
-)
 CEILING = "full"  # sees the hidden features: shown, but never the best
+
+
+def legend(published: Published) -> str:
+    """How differences to published numbers are to be read."""
+    verdicts = (
+        f"Difference: = {published.whose} number lies inside our 95 % interval, ≈ within tolerance (±0.5 up to rate "
+        "0.5, ±1 up to 0.7, ±2.5 above), ≠ differs, ? too few masks to tell: inside an interval that reaches over two "
+        "tolerances to each side, or a single mask that is at most four tolerances off."
+    )
+    return " ".join((verdicts, *published.notes))
 
 
 def usual_trials(results: Iterable[Result]) -> int | None:
@@ -30,23 +35,29 @@ def describe_trials(results: Sequence[Result], usual: int | None) -> list[str]:
     """What an entry is, which are bold, and how many trials stand behind them."""
     if not results:
         return ["Nothing run yet."]
+    metric = results[0].metric
     alike = len({frozenset(result.summary.by_mask) for result in results}) == 1
+    extreme = "lowest" if metric.lower_is_better else "highest"
     best = (
         "best"
         if alike
-        else "highest if it is the highest on common masks, too, of the methods with several where there are such"
+        else f"{extreme} if it is the {extreme} on common masks, too, of the methods with several where there are such"
     )
     units = {result.summary.unit for result in results if result.summary.trials}
     unit = units.pop() if len(units) == 1 else "mask"
     text = [
-        f"Test accuracy in percent: mean of the means of {unit}s, ± their standard deviation; in bold the {best}."
+        f"{metric.title}: mean of the means of {unit}s, ± their standard deviation; in bold the {best}."
+        if not metric.of_mask
+        else f"{metric.title}: mean over {unit}s, ± their standard deviation; in bold the {best}."
     ]
     if any(Name.parse(result.key.method).plain == CEILING for result in results):
         text.append("Full features sees what is hidden, and is not compared.")
     every = "in every entry" if all(result.summary.trials == usual for result in results) else "unless noted"
     masks = {result.summary.masks for result in results if result.summary.trials == usual}
     on = count(masks.pop(), unit) if len(masks) == 1 else f"{min(masks)} to {max(masks)} {unit}s"
-    text.append(f"n = {count(usual or 0, 'trial')} on {on} {every}.")
+    text.append(
+        f"n = {on} {every}." if metric.of_mask else f"n = {count(usual or 0, 'trial')} on {on} {every}."
+    )
     if failed := sum(result.summary.failed for result in results):
         text.append(f"{count(failed, 'trial')} failed and left out.")
     return text
@@ -58,7 +69,7 @@ def describe_protocol(results: Sequence[Result]) -> list[str]:
     if not cells:
         return []
     texts = []
-    splits = {name: cell.data.get("split") for name, cell in cells.items()}
+    splits = {name: _split(cell) for name, cell in cells.items()}
     if _as_published(results):
         how = "Training: every method in the setting of its own authors (docs/fidelity.md)."
         return [how, f"Split: {_each(splits)}."]
@@ -75,8 +86,20 @@ def describe_protocol(results: Sequence[Result]) -> list[str]:
 
 def _as_published(results: Sequence[Result]) -> bool:
     """Whether methods are trained by settings of their own that no common search chose."""
-    protocols = [result.cell.protocol for result in results if result.cell is not None]
-    return any(protocol.get("published") and not protocol.get("tuning") for protocol in protocols)
+    cells = [result.cell for result in results if result.cell is not None]
+    return any(
+        cell.protocol.get("published")
+        and cell.protocol["published"] == cell.method.get("published")
+        and not cell.protocol.get("tuning")
+        for cell in cells
+    )
+
+
+def _split(cell: Cell) -> object:
+    if sizes := cell.protocol.get("split"):
+        per_class, development = sizes["train_per_class"], sizes["development"]
+        return f"random, of {development} nodes {per_class} per class train and the others validate"
+    return cell.data.get("split")
 
 
 def _setting(cell: Cell, key: str) -> object:

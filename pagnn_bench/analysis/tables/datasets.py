@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pagnn_bench.analysis.paper import DATASETS
-from pagnn_bench.analysis.tables.layout import Part, Table, Value
+from pagnn_bench.analysis.tables.layout import Table, TablePart, Value
 
 
 def data_table(paper: dict[str, dict[str, int]], ours: dict[str, dict[str, int]]) -> Table:
@@ -18,4 +18,4 @@ def data_table(paper: dict[str, dict[str, int]], ours: dict[str, dict[str, int]]
     if absent := [DATASETS[name] for name in paper if name not in ours]:
         caption.append(f"Not at hand here: {', '.join(absent)} (pagnn-bench data fetch).")
     header = ["Dataset", "", "Nodes", "Edges", "Attributes", "Classes"]
-    return Table("data", "Table 1: datasets", caption, [Part([], header, rows, stub=2)])
+    return Table("data", "Table 1: datasets", caption, [TablePart([], header, rows, stub=2)])

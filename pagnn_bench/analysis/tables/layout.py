@@ -16,7 +16,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Part:
+class TablePart:
     """Some columns of a table with their rows.
 
     Attributes:
@@ -41,7 +41,7 @@ class Table:
     name: str
     title: str
     caption: list[str]
-    parts: list[Part] = field(default_factory=list)
+    parts: list[TablePart] = field(default_factory=list)
 
 
 def three_digits(value: float) -> str:

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from pagnn_bench.analysis.paper import DATASETS, METHODS, RATES, TABLES, paper_entries
-from pagnn_bench.analysis.tables.layout import Part, Table, Value, signed
+from pagnn_bench.analysis.tables.layout import Table, TablePart, Value, signed
 from pagnn_bench.analysis.tables.results import Place, Result, Results, by_method, paired_differences
 
 OWN = "pagnn_n"
@@ -40,7 +40,7 @@ def leads_table(results: Results, datasets: Sequence[str] = CITATION) -> Table |
         "only), paired on the same masks; in brackets the cells of an entry that were run, where some were not.",
     ]
     header = [f"{METHODS[OWN]} ahead of", "each method …", *(f"{rate:g}" for rate in RATES)]
-    return Table("leads", "What survives", caption, [Part([], header, rows, 2, frozenset(rules - {0}))])
+    return Table("leads", "What survives", caption, [TablePart([], header, rows, 2, frozenset(rules - {0}))])
 
 
 def _lines(

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from html import escape
 
-from pagnn_bench.analysis.tables.layout import Part, Table, Value
+from pagnn_bench.analysis.tables.layout import Table, TablePart, Value
 
 # ---- Markdown
 
@@ -17,13 +17,13 @@ def to_markdown(table: Table) -> str:
     return "\n\n".join([*blocks, *([_wrapped(table.caption)] if table.caption else [])]) + "\n"
 
 
-def _one_heading(part: Part) -> Part:
+def _one_heading(part: TablePart) -> TablePart:
     """A single heading above the columns goes into the corner: nearer to the eye, and a line less."""
     headings = [text for text, _ in part.spans if text]
     return replace(part, spans=[], header=[headings[0], *part.header[1:]]) if len(headings) == 1 else part
 
 
-def _markdown_part(part: Part) -> str:
+def _markdown_part(part: TablePart) -> str:
     part = _one_heading(part)
     header = list(part.header)
     if part.spans:  # Markdown has one line of headings only
@@ -118,7 +118,7 @@ def to_latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _latex_part(part: Part) -> list[str]:
+def _latex_part(part: TablePart) -> list[str]:
     lines = []
     if part.spans:
         cells, rules, column = [], [], 1
@@ -155,7 +155,7 @@ def to_html(table: Table) -> str:
     )
 
 
-def _html_part(part: Part) -> str:
+def _html_part(part: TablePart) -> str:
     part, head = _one_heading(part), ""
     if any(text for text, _ in part.spans):
         cells = (f'<th colspan="{span}" scope="colgroup">{escape(text)}</th>' for text, span in part.spans)
@@ -168,7 +168,7 @@ def _html_part(part: Part) -> str:
     )
 
 
-def _html_row(part: Part, number: int) -> str:
+def _html_row(part: TablePart, number: int) -> str:
     row = part.rows[number]
     cells = (_html_value(value, place < part.stub) for place, value in enumerate(row))
     kind = "rule" if number in part.rules else "" if row[0].text else "more"

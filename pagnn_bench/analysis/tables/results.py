@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pagnn_bench.analysis.paper import DATASETS, METHODS, TABLES, paper_entries
+from pagnn_bench.analysis.metrics import ACCURACY, Metric
+from pagnn_bench.analysis.paper import DATASETS, METHODS, TABLES
+from pagnn_bench.analysis.published import Published, published_under
 from pagnn_bench.analysis.summary import Summary, summarise
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.names import Name
@@ -36,13 +38,16 @@ class Key:
 
 @dataclass(frozen=True)
 class Result:
-    """One cell that was run, or one entry of the paper that was not.
+    """One cell that was run, or one published entry that was not.
 
     Attributes:
-        cell: None where there is only the paper's number.
+        cell: None where there is only a published number.
         labels: how the method, data, missing and protocol of ``key`` are shown to people.
-        paper: the paper's accuracy in percent, if it has this entry.
+        paper: the published accuracy in percent, if there is one: the paper's, or that of another paper where the
+            protocol has numbers of its own (:mod:`pagnn_bench.analysis.published`).
         copied: True if the paper took its number over from the GCNmf paper.
+        spread: the standard deviation that was published with it.
+        metric: what ``summary`` is of; published are accuracies only.
     """
 
     key: Key
@@ -52,6 +57,24 @@ class Result:
     failures: tuple[Failure, ...] = ()
     paper: float | None = None
     copied: bool = False
+    spread: float | None = None
+    metric: Metric = ACCURACY
+
+    def of(self, metric: Metric) -> Result:
+        """The same cell by another metric."""
+        if metric == self.metric:
+            return self
+        return replace(self, metric=metric, paper=None, copied=False, spread=None)
+
+    @property
+    def published(self) -> Published:
+        """Where ``paper`` is from, or would be."""
+        return published_under(self.key.protocol)
+
+    @property
+    def is_recorded(self) -> bool:
+        """False for a cell that has trials, but was recorded before there was this metric, or has no such thing."""
+        return self.mean is not None or not any(trial.ok for trial in self.trials)
 
     @property
     def is_default(self) -> bool:
@@ -61,7 +84,7 @@ class Result:
 
     @cached_property
     def summary(self) -> Summary:
-        return summarise(self.trials)
+        return summarise(self.trials, self.metric)
 
     @property
     def mean(self) -> float | None:
@@ -78,7 +101,7 @@ class Result:
             return None
         interval, allowed = self.summary.interval, tolerance(self.key.rate)
         if interval is None or interval.over == "seeds":  # how much masks vary is not known
-            return DIFFERS if abs(self.difference) > LONE * allowed else TOO_FEW
+            return DIFFERS if abs(self.difference) > TOLERANCES_OF_ONE_MASK * allowed else TOO_FEW
         inside = interval.low <= self.paper <= interval.high
         if inside and interval.high - interval.low <= 2 * WIDEST * allowed:
             return INSIDE
@@ -98,7 +121,8 @@ class Result:
         """As :meth:`record`, but as computed."""
         summary, interval = self.summary, self.summary.interval
         return {
-            **{name: getattr(self.key, name) for name in ("method", "data", "missing", "rate", "protocol")},
+            **vars(self.key),
+            **({} if self.metric == ACCURACY else {"metric": self.metric.name}),
             "mean": summary.mean,
             "std": summary.mask_std,
             "std_seeds": summary.seed_std,
@@ -119,7 +143,7 @@ class Result:
 WIDEST = 2.0
 # How far off, as a multiple of the tolerance, a single mask has to be to differ: 2 points up to rate 0.5, 4 at 0.7, 10
 # at 0.9. The standard deviation between masks of one cell is about 0.5, 1 and 2 in the median of our results.
-LONE = 4.0
+TOLERANCES_OF_ONE_MASK = 4.0
 
 
 def tolerance(rate: float) -> float:
@@ -156,10 +180,16 @@ class Results:
             found.setdefault(Name.parse(name).plain, []).append(name)
         return found
 
+    def by(self, metric: Metric) -> Results:
+        """The same cells by another metric."""
+        return replace(self, all=[result.of(metric) for result in self.all])
+
     def under(self, protocol: str) -> list[Result]:
-        """The cells under one protocol, and as results without trials the paper's entries that were not run."""
+        """The cells under one protocol, and as results without trials the published entries that were not run."""
         run = [result for result in self.all if result.key.protocol == protocol]
-        return _in_order([*run, *_paper_only(protocol, {result.key for result in run})])
+        if any(result.metric != ACCURACY for result in run):
+            return _in_order(run)  # nothing but accuracies is published
+        return _in_order([*run, *_published_only(protocol, {result.key for result in run})])
 
 
 def load_results(store: Store) -> Results:
@@ -172,34 +202,42 @@ def load_results(store: Store) -> Results:
         if not trials and not failures:
             continue
         settings = variants[cell.hash]
-        names = {group: Name(getattr(cell, group)["name"], settings[group]) for group in settings}
         labels = {group: str(Name(_label(getattr(cell, group)), settings[group])) for group in settings}
-        entry = paper_entries().get((cell.missing["name"], cell.data["name"], cell.method["name"], cell.rate))
+        published = published_under(cell.protocol["name"])
+        entry = published.entry(cell.missing["name"], cell.data["name"], cell.method["name"], cell.rate)
         results.append(
             Result(
-                Key(rate=cell.rate, **names),
+                key_of(cell, settings),
                 labels,
                 cell,
                 tuple(trials.values()),
                 tuple(failures),
                 entry.accuracy if entry else None,
                 bool(entry and entry.copied),
+                entry.spread if entry else None,
             )
         )
     return Results(_in_order(results), store.damaged)
+
+
+def key_of(cell: Cell, settings: Mapping[str, str]) -> Key:
+    """Where a cell stands, given its settings that are not default, by group."""
+    names = {group: Name(getattr(cell, group)["name"], own) for group, own in settings.items()}
+    return Key(rate=cell.rate, **names)
 
 
 def _label(config: Mapping[str, Any]) -> str:
     return str(config.get("label") or LABELS.get(config["name"], config["name"]))
 
 
-def _paper_only(protocol: str, run: set[Key]) -> Iterable[Result]:
-    for (missing, data, method, rate), entry in paper_entries().items():
+def _published_only(protocol: str, run: set[Key]) -> Iterable[Result]:
+    published = published_under(protocol)
+    for (missing, data, method, rate), entry in published.entries.items():
         key = Key(method, data, missing, rate, protocol)
         if key not in run:
-            labels = {"method": METHODS[method], "data": DATASETS[data], "missing": LABELS[missing]}
-            labels["protocol"] = protocol
-            yield Result(key, labels, paper=entry.accuracy, copied=entry.copied)
+            labels = {"method": published.methods[method], "data": published.datasets[data]}
+            labels |= {"missing": LABELS[missing], "protocol": protocol}
+            yield Result(key, labels, paper=entry.accuracy, copied=entry.copied, spread=entry.spread)
 
 
 def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:

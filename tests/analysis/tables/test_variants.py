@@ -81,3 +81,11 @@ def test_one_protocol_at_a_time_and_the_others_are_named(store, capsys):
     assert "30.75" in tables(store, capsys, "--protocol", "quick")
     assert main(["tables", "--results", str(store.cells_dir.parent), "--protocol", "none"]) == 2
     assert "choose one of paper, quick" in capsys.readouterr().err
+
+
+def test_a_mapping_that_is_not_there_is_named_once(store):
+    """GCNmf as published has a search of eight keys; without it, it is not eight settings that differ."""
+    for tuning in ({"tuning": None}, {}):
+        save_trials(store, make_cell("gcnmf", protocol_=tuning), lambda mask, seed: 70.0)
+    names = {result.key.protocol for result in load_results(store).all}
+    assert names == {"paper", "paper[tuning=unset]"}
