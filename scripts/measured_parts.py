@@ -1,22 +1,29 @@
-"""The measured parts of README.md, docs/protocol.md and docs/reproduction.md, each a function of the results.
+"""The measured parts of README.md and the pages in docs/, each a function of the results.
 
 :mod:`write_docs` puts them into the pages.
 """
 
 from __future__ import annotations
 
-import itertools
+import json
 import statistics
 from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fidelity_parts import FIDELITY_PARTS
+from field_parts import FIELD_PARTS
+from plain_table import plain_table
 
 from pagnn_bench.analysis.claims import check_claims
-from pagnn_bench.analysis.paper import DATASETS, METHODS, RATES, TABLES, paper_entries
+from pagnn_bench.analysis.paper import DATASETS, METHODS, RATES, TABLES
 from pagnn_bench.analysis.report.content import verdict_sentences
 from pagnn_bench.analysis.summary import Summary
 from pagnn_bench.analysis.tables.accuracy import accuracy_table
-from pagnn_bench.analysis.tables.layout import signed
+from pagnn_bench.analysis.tables.layout import three_digits
 from pagnn_bench.analysis.tables.leads import PROTOCOLS, leads_table
+from pagnn_bench.analysis.tables.precision import precision_table
 from pagnn_bench.analysis.tables.render import to_markdown
 from pagnn_bench.analysis.tables.results import (
     DIFFERS,
@@ -28,16 +35,17 @@ from pagnn_bench.analysis.tables.results import (
     Results,
     paired_differences,
 )
-from pagnn_bench.analysis.tables.timing import measure, timing_protocol, timing_table
+from pagnn_bench.analysis.tables.search import search_table
+from pagnn_bench.analysis.tables.timing import read_timings, timing_table
+from pagnn_bench.bench.document import load_document
+from pagnn_bench.bench.speed import CSR, OURS, PLAIN, Row, place_of, ratio, reference_of, rows_of, verdict
+from pagnn_bench.bench.targets import MET, NOT_MET
 from pagnn_bench.config.text import count, duration
 
 GRID = "grid"  # the protocol's name in experiment=protocol_grid
 DECAY = "weight_decay"  # the protocol's name in experiment=weight_decay
 CONTROLS = ("zero", "fp", "pcfi", "mask_concat", "full")
-DEFECT = (
-    3.0  # a rival that many points below its published number is our defect until an experiment explains it
-)
-LONG_BEFORE = 100  # epochs
+SPELLED = {1: "one", 2: "two", 4: "four", 8: "eight"}
 # Protocols beside which the tuned results stand, and how they are called there.
 BESIDE = {
     "paper": "`paper`",
@@ -47,13 +55,6 @@ BESIDE = {
     "literal": "`literal`",
 }
 FORMER_SEARCH = "tuned_12"  # twelve settings per cell, none of them with a weight decay below 0.0005
-FIDELITY = "fidelity"  # the protocol's name in runs that tell what a departure from public code is worth
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
 
 # ---- docs/protocol.md
 
@@ -87,7 +88,9 @@ def grid(results: Results) -> str:
                 best = max(means, key=lambda decay: means[decay])
                 texts_of = [_strong(f"{means[d]:.2f}", d == best) if d in means else "" for d in decays]
                 rows.append([f"**{label}, mean of these**", *texts_of])
-        texts.append(f"{title}:\n\n" + _table(["weight decay", *(f"{decay:g}" for decay in decays)], rows))
+        texts.append(
+            f"{title}:\n\n" + plain_table(["weight decay", *(f"{decay:g}" for decay in decays)], rows)
+        )
     return "\n\n".join(texts)
 
 
@@ -144,13 +147,13 @@ def verdicts(results: Results) -> str:
             )
     head = ["", "dataset", "entries", "run", "agree", "differ", "of these on one mask", "too few masks"]
     head += ["within one point", "mean difference"]
-    sentences = verdict_sentences(under, check_claims(under, _timings(results)), "paper")
-    return "\n".join([*sentences, "", _table(head, rows)])
+    sentences = verdict_sentences(under, check_claims(under, read_timings(results)), "paper")
+    return "\n".join([*sentences, "", plain_table(head, rows)])
 
 
 def claims(results: Results) -> str:
     """Every claim as published, tuned and shared, as far as that was run."""
-    timings = _timings(results)
+    timings = read_timings(results)
     names = [name for name in PROTOCOLS if name in results.protocols]
     checked = {name: check_claims(results.under(name), timings) for name in names}
     texts = []
@@ -166,7 +169,7 @@ def claims(results: Results) -> str:
                     if part.was_run or name == names[0]
                 ]
                 texts.append(f"Under `protocol={name}`: **{told.verdict}**. {told.summary}")
-                texts.append(_table(["comparison", "verdict", *told.columns], rows))
+                texts.append(plain_table(["comparison", "verdict", *told.columns], rows))
     return "\n\n".join(texts)
 
 
@@ -192,7 +195,13 @@ def tuned(results: Results) -> str:
         printed = f"{result.paper:.2f}" if result.paper is not None else ""
         rows.append([*names, f"{result.key.rate:g}", ours, *others, printed, setting])
     head = ["", "dataset", "method", "rate", "tuned", *BESIDE.values(), "the paper", "chosen"]
-    return _table(head, rows) if rows else "Nothing run yet."
+    return plain_table(head, rows) if rows else "Nothing run yet."
+
+
+def search(results: Results) -> str:
+    """What the searches of protocol=tuned brought, and how far they can be trusted."""
+    table = search_table(results)
+    return to_markdown(table).partition("\n\n")[2] if table else "Nothing run yet."
 
 
 def decay(results: Results) -> str:
@@ -210,7 +219,7 @@ def decay(results: Results) -> str:
         paper = next(iter(line.values())).paper
         rows.append([data, f"{rate:g}", method, *texts, f"{paper:.1f}" if paper else ""])
     head = ["dataset", "rate", "method", *(f"{v:g}" for v in decays), "the paper"]
-    return _table(head, rows) if rows else "Nothing run yet."
+    return plain_table(head, rows) if rows else "Nothing run yet."
 
 
 def _place(data: str, rate: float, method: str) -> tuple[int, float, int]:
@@ -234,7 +243,7 @@ def _with_lead(result: Result | None, leader: Result | None) -> str:
 
 def timing(results: Results) -> str:
     """Time per epoch."""
-    return to_markdown(timing_table(_timings(results), timing_protocol(results))).partition("\n\n")[2]
+    return to_markdown(timing_table(read_timings(results))).partition("\n\n")[2]
 
 
 def not_run(results: Results) -> str:
@@ -257,7 +266,7 @@ def not_run(results: Results) -> str:
     counts = sorted(map(_size, have.values()))
     sizes = ", ".join(f"{size} ({counts.count(size)})" for size in dict.fromkeys(counts))
     return (
-        _table(["", "dataset", "empty cells"], lines)
+        plain_table(["", "dataset", "empty cells"], lines)
         + f"\n\nMasks x seeds behind the cells that were run (number of cells): {sizes}."
     )
 
@@ -273,11 +282,6 @@ def _some(method: str, rates: list[float]) -> str:
     )
 
 
-def _timings(results: Results) -> list:
-    timed = timing_protocol(results)
-    return measure(results.under(timed)) if timed else []
-
-
 # ---- README.md
 
 
@@ -287,109 +291,118 @@ def leads(results: Results) -> str:
     assert table is not None
     behind = [r for name in PROTOCOLS for r in results.under(name) if r.mean is not None]
     batches = {trial.batch.path: trial.batch for result in behind for trial in result.trials}
-    hours = duration(sum(batch.facts.get("total_seconds", 0.0) for batch in batches.values()))
+    spent: dict[str, float] = defaultdict(float)
+    for batch in batches.values():
+        spent[_trained_on(batch.provenance)] += batch.facts.get("total_seconds", 0.0)
+    times = " and ".join(f"{duration(seconds)} {where}" for where, seconds in sorted(spent.items()))
     trials = count(sum(result.summary.trials for result in behind), "trial")
+    return to_markdown(table).partition("\n\n")[2] + f"\nBehind the three protocols stand {trials}, {times}."
+
+
+def _trained_on(provenance: dict[str, Any]) -> str:
+    """Where a batch was trained, as its record says."""
+    if gpu := provenance.get("gpu"):
+        return f"on {gpu['name']}"
+    threads, cores = (
+        count(number, thing).replace(f"{number} ", f"{SPELLED.get(number, number)} ")
+        for number, thing in ((provenance["threads"], "thread"), (provenance["platform"]["cpus"], "core"))
+    )
+    return f"in processes of {threads} on {cores}"
+
+
+# ---- docs/performance.md
+
+
+def speed(_: Results) -> str:
+    """The speed of every method beside the plain loop, from the measurements in docs/measured."""
+    folder = Path(__file__).resolve().parent.parent / "docs/measured"
+    found: dict[tuple[str, str, float, str], list[Row]] = {}
+    labels: dict[str, str] = {}
+    for name in ("speed_cora", "speed_other", "speed_gcnmf"):  # the last one has a newer GCNmf
+        document = load_document(folder / f"{name}.json", name)
+        labels |= {place["data"]: place["label"] for place in document["places"]}
+        here: dict[tuple[str, str, float, str], list[Row]] = defaultdict(list)
+        for row in rows_of(document):
+            here[*place_of(row), row.method].append(row)
+        found |= here
+    head = [
+        "",
+        "method",
+        "plain loop",
+        "ours, 1 seed",
+        "ours, 20 seeds",
+        "times plain",
+        "times CSR",
+        "target",
+    ]
+    return plain_table(head, [_speed_row(place, rows, labels) for place, rows in found.items()])
+
+
+def _speed_row(place: tuple[str, str, float, str], rows: list[Row], labels: dict[str, str]) -> list[str]:
+    ours = {row.seeds: row for row in rows if row.side == OURS}
+    plain, csr = (reference_of(ours[20], rows, form) for form in (PLAIN, CSR))
+    ratios = [three_digits(ratio(ours[20], other)) if other else "" for other in (plain, csr)]
+    reached = verdict(ours[20], plain)
+    target = f"{MET if reached[1] else NOT_MET} (≥ {reached[0].ratio:g})" if reached else ""
+    data, missing, rate, _ = place
+    times = [three_digits(row.ms) if row else "" for row in (plain, ours[1], ours[20])]
+    return [f"{labels[data]}, {missing}, rate {rate:g}", ours[1].label, *times, *ratios, target]
+
+
+def datasets(_: Results) -> str:
+    """The dataset cards, from the counts of measure_datasets.py."""
+    file = Path(__file__).resolve().parent.parent / "docs/measured/datasets.json"
+    cards = json.loads(file.read_text(encoding="utf-8")).values()
+    head = [
+        "",
+        "nodes",
+        "edges",
+        "mean degree",
+        "without edges",
+        "homophily",
+        "classes",
+        "smallest, largest class",
+    ]
+    graphs = [
+        [
+            *(card["label"], f"{card['nodes']:,}", f"{card['edges']:,}", f"{card['mean_degree']:.1f}"),
+            *(f"{card['isolated']:,}", f"{card['homophily']:.2f}", f"{card['classes']}"),
+            f"{100 * card['smallest_class']:.0f} %, {100 * card['largest_class']:.0f} %",
+        ]
+        for card in cards
+    ]
+    scales = {False: "no", True: "by training nodes", "observed": "by what is observed"}
+    attributes = [
+        [
+            *(card["label"], f"{card['attributes']:,}", "words" if card["binary"] else "numbers"),
+            *(f"{100 * card['density']:.1f} %", scales[card["standardise"]], card["split"]),
+            "/".join(map(str, card["split_sizes"])),
+        ]
+        for card in cards
+    ]
+    more = ["", "attributes", "are", "density", "standardised", "split", "train/val/test"]
+    origins = [
+        f"* **{card['label']}**: {card['description']} Licence: {card['licence']}. "
+        f"From {', or '.join(card['where'])}."
+        for card in cards
+    ]
+    return "\n\n".join([plain_table(head, graphs), plain_table(more, attributes), "\n".join(origins)])
+
+
+def precision(results: Results) -> str:
+    """What bfloat16 changes in accuracy."""
+    table = precision_table(results)
     return (
         to_markdown(table).partition("\n\n")[2]
-        + f"\nBehind the three protocols stand {trials}, {hours} in processes of one thread on two cores."
+        if table
+        else "Nothing run yet in both precisions: no reported number should rest on bfloat16."
     )
 
 
-# ---- docs/fidelity.md
-
-
-def _ledger(method: str) -> Callable[[Results], str]:
-    """A rival's printed number beside ours as published, tuned and shared, with a verdict."""
-
-    def part(results: Results) -> str:
-        found = {
-            name: {
-                (r.key.missing, r.key.data, r.key.rate): r
-                for r in results.under(name)
-                if r.key.method == method and r.mean is not None
-            }
-            for name in PROTOCOLS
-        }
-        entries = paper_entries()
-        rows = []
-        for missing, data in itertools.product(TABLES.values(), DATASETS):
-            for rate in RATES:
-                here = {name: cells.get((missing, data, rate)) for name, cells in found.items()}
-                entry = entries.get((missing, data, method, rate))
-                if any(here.values()):
-                    texts = ["" if r is None else f"{r.mean:.1f}" for r in here.values()]
-                    printed = f"{entry.accuracy:.1f}" if entry else ""
-                    place = [LABELS[missing], DATASETS[data], f"{rate:g}", printed]
-                    rows.append([*place, *texts, _fidelity(here["paper"])])
-        head = ["", "dataset", "rate", "printed", *PROTOCOLS.values(), "as published against printed"]
-        return _table(head, rows) if rows else "Nothing run yet."
-
-    return part
-
-
-def _fidelity(result: Result | None) -> str:
-    if result is None or result.difference is None:
-        return ""
-    if result.difference < -DEFECT:
-        return f"{signed(result.difference, 1)}: too low"
-    return f"{signed(result.difference, 1)}{': higher' if result.difference > DEFECT else ''}"
-
-
-def departures(results: Results) -> str:
-    """Validation accuracy of rivals in other forms, on a mask that is not reported: what a departure is worth."""
-    found: dict[tuple[str, str], dict[tuple[str, str, float], Result]] = defaultdict(dict)
-    for result in results.all:
-        if result.cell is not None and result.cell.protocol["name"] == FIDELITY and result.mean is not None:
-            _, _, settings = result.key.protocol.partition("[")
-            form = (result.labels["method"], settings.rstrip("]"))
-            found[form][result.key.data, result.key.missing, result.key.rate] = result
-    places = sorted({place for line in found.values() for place in line}, key=_data_order)
-    head = ["method", "training"]
-    head += [f"{DATASETS[data]}, {LABELS[missing]}, {rate:g}" for data, missing, rate in places]
-    rows = [
-        [name, settings, *(_validated(line.get(place)) for place in places)]
-        for (name, settings), line in sorted(found.items())
-    ]
-    return _table(head, rows) if rows else "Nothing run yet."
-
-
-def _data_order(place: tuple[str, str, float]) -> tuple[int, str, float]:
-    return [*DATASETS].index(place[0]), place[1], place[2]
-
-
-def _validated(result: Result | None) -> str:
-    if result is None:
-        return ""
-    return f"{statistics.fmean(100 * trial.record['val_acc'] for trial in result.trials if trial.ok):.1f}"
-
-
-def early(results: Results) -> str:
-    """How often a trial keeps an epoch long before that of its highest validation accuracy, and what that costs."""
-    found: dict[tuple[str, str], list[tuple[bool, float]]] = defaultdict(list)
-    for result in results.under("paper"):
-        for trial in result.trials:
-            record = trial.record
-            if trial.ok and "peak_epoch" in record:
-                late = record["peak_epoch"] - record["best_epoch"] > LONG_BEFORE
-                lost = 100 * (record["peak_val_acc"] - record["val_acc"])
-                found[result.labels["method"], result.labels["data"]].append((late, lost))
-    rows = []
-    for (method, data), trials in sorted(found.items()):
-        costs = [lost for late, lost in trials if late]
-        share = f"{100 * len(costs) / len(trials):.1f} %"
-        cost = f"{statistics.fmean(costs):.1f}" if costs else ""
-        rows.append([method, data, str(len(trials)), share, cost])
-    head = [
-        "method",
-        "dataset",
-        "trials",
-        f"kept over {LONG_BEFORE} epochs before the peak",
-        "points below it",
-    ]
-    return _table(head, rows) if rows else "Nothing run yet."
-
-
 PARTS = {
+    "speed": speed,
+    "datasets": datasets,
+    "precision": precision,
     "grid": grid,
     "table2": _accuracy("2", "paper", compare=True),
     "table3": _accuracy("3", "paper", compare=True),
@@ -399,10 +412,10 @@ PARTS = {
     "claims": claims,
     "timing": timing,
     "tuned": tuned,
+    "search": search,
     "decay": decay,
     "not_run": not_run,
     "leads": leads,
-    "departures": departures,
-    "early": early,
-    **{f"ledger_{name}": _ledger(name) for name in ("mf", "vae", "gain", "sat", "gcnmf", "fp", "pcfi")},
+    **FIDELITY_PARTS,
+    **FIELD_PARTS,
 }

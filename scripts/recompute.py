@@ -11,16 +11,15 @@ and only means should agree. Exit code 1 if the mean of all trials is off by ove
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import os
 import random
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
 
-from pagnn_bench.engine.execute import Executor, pick_device
-from pagnn_bench.records.store import Store, Trial
+from pagnn_bench.check.trials import known_batch, whole_batches
+from pagnn_bench.engine.device import pick_device
+from pagnn_bench.engine.execute import Executor
+from pagnn_bench.records.store import Store
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 TOLERANCE = 1.0  # points of the mean
@@ -49,11 +48,10 @@ def main() -> int:
         return 2
     old, new = [], []
     for cell, trials in chosen:
-        batch = trials[0].batch
-        executor = Executor(pick_device(options.device), batch.provenance["threads"])
-        here = dataclasses.replace(cell, data={**cell.data, "root": os.environ.get("PAGNN_DATA")})
-        again = executor.run(here, batch.mask, [trial.seed for trial in trials]).records
-        print(f"{cell}, mask {batch.mask}")
+        known = known_batch(cell, trials)
+        executor = Executor(pick_device(options.device), known.threads)
+        again = executor.run(known.cell, known.mask, known.seeds).records
+        print(f"{cell}, mask {known.mask}")
         for trial, record in zip(trials, again):
             before, after = 100 * trial.record["test_acc"], 100 * record["test_acc"]
             epochs = f"{trial.record['epochs']} and {record['epochs']} epochs"
@@ -64,15 +62,6 @@ def main() -> int:
     shift = fmean(new) - fmean(old)
     print(f"{same} of {len(old)} trials the same to the last digit; means differ by {shift:+.2f} points")
     return int(abs(shift) > TOLERANCE)
-
-
-def whole_batches(trials: Iterable[Trial], stack: int) -> list[list[Trial]]:
-    """The batches of at most so many seeds of which every trial succeeded and none was superseded."""
-    batches: dict[Path, list[Trial]] = {}
-    for trial in trials:
-        if trial.ok:
-            batches.setdefault(trial.batch.path, []).append(trial)
-    return [batch for batch in batches.values() if len(batch) == batch[0].batch.facts["stack"] <= stack]
 
 
 if __name__ == "__main__":

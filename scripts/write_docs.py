@@ -1,11 +1,11 @@
-"""Write the measured parts of the documents from results/collected, so that text and numbers cannot drift apart.
+"""Write the measured parts of the documents from results/collected, so that they match the results.
 
-    python scripts/write_docs.py           # write them anew
+    python scripts/write_docs.py           # write them
     python scripts/write_docs.py --check   # exit code 1 and the names of what differs
 
-A part stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``; all else is written by hand. NAME is one of
-PARTS in measured_parts.py, or a JSON file of ``pagnn-bench bench``, relative to the page. What is written by hand has
-no number that new results could make untrue.
+A part stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``; the rest is written by hand. NAME is one of
+PARTS in measured_parts.py, or a JSON file of ``pagnn-bench bench``, relative to the page. Handwritten text contains no
+number that new results could make wrong.
 """
 
 from __future__ import annotations
@@ -36,8 +36,11 @@ DOCUMENTS = (
     "README.md",
     "docs/protocol.md",
     "docs/fidelity.md",
+    "docs/datasets.md",
     "docs/reproduction.md",
+    "docs/field.md",
     "docs/performance.md",
+    "docs/speed_tables.md",
 )
 MARKED = re.compile(r"(<!-- measured: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -70,7 +73,7 @@ def _collected() -> Results:
 
 
 def _document(results: Results, path: Path) -> str:
-    """A page with its marked parts written anew."""
+    """A page with its marked parts filled in."""
     return MARKED.sub(partial(_written, results, path.parent), path.read_text(encoding="utf-8"))
 
 
@@ -94,7 +97,7 @@ def _svg(draw: Callable[[Results], Figure | None], results: Results) -> str:
 
 
 def _written(results: Results, folder: Path, found: re.Match[str]) -> str:
-    """One marked part, written anew."""
+    """One marked part, filled in."""
     begin, name, end = found.groups()
     measured = name.endswith(".json")
     text = to_markdown(make_table(load_document(folder / name, name))) if measured else PARTS[name](results)

@@ -25,6 +25,9 @@ PROVENANCE = {
     "data_checksum": "c" * 64,
 }
 
+GPU = {"name": "NVIDIA T4", "driver": "550.54.14", "cuda": "12.4", "cudnn": 90100, "tf32": False}
+ON_GPU = {**PROVENANCE, "device": "cuda:0", "gpu": GPU}
+
 TWO_STAGE = ("zero", "mf", "vae", "gain", "sat")
 EPOCH_MS = {"mf": 4.0, "pagnn_m": 4.4, "pagnn_n": 4.6, "vae": 9.0, "gain": 12.0, "sat": 20.0, "gcnmf": 90.0}
 
@@ -62,8 +65,10 @@ def save_trials(
     stack: int | None = None,
     epochs: int = 300,
     curve: bool = False,
+    provenance: dict[str, Any] = PROVENANCE,
+    of_mask: Callable[[int], dict[str, Any]] = lambda mask: {},
 ) -> None:
-    """Record trials with ``accuracy(mask, seed)`` in percent."""
+    """Record trials with ``accuracy(mask, seed)`` in percent, and ``of_mask(mask)`` as facts of the mask."""
     seeds = list(seeds)
     stack = stack or len(seeds)
     for mask in masks:
@@ -90,10 +95,11 @@ def save_trials(
                 "eval_seconds": 0.1,
                 "prepare_seconds": 0.3,
                 "seed_epochs": epochs * len(chunk),
+                **of_mask(mask),
             }
             if name in TWO_STAGE:
                 facts["impute_rmse"] = 0.1
-            store.save(cell, mask, records, facts, PROVENANCE)
+            store.save(cell, mask, records, facts, provenance)
 
 
 def like_the_paper(cell: Cell, shift: float = 0.0, spread: float = 0.4) -> Callable[[int, int], float]:

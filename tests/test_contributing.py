@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PACKAGE = re.search(r"^## Publish your method.*?(?=^## )", TEXT, re.DOTALL | re.MULTILINE)
 MODULE = re.search(r"^## Your own torch module.*?(?=^## )", TEXT, re.DOTALL | re.MULTILINE)
 SECTION = re.search(r"^## Add your own method.*?(?=^## )", TEXT, re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -22,11 +24,17 @@ def outputs(tmp_path_factory) -> list[str]:
     return printed_by(SECTION[0], tmp_path_factory.mktemp("mine"))
 
 
-def printed_by(section: str, folder: Path) -> list[str]:
-    """What the commands of a section print, in a folder that holds its files and nothing else."""
+def printed_by(section: str, folder: Path, **variables: str) -> list[str]:
+    """What the commands of a section print, in a folder that holds its files and nothing else.
+
+    Args:
+        section: its text.
+        folder: where its files are written and its commands run.
+        variables: environment variables of the commands.
+    """
     blocks = BLOCK.findall(section)
     for language, content in blocks:
-        if language in ("python", "yaml"):
+        if language in ("python", "yaml", "toml"):
             name = re.match(r"# (\S+)\n", content)
             assert name, "the first line of a block names its file"
             path = folder / name[1]
@@ -35,6 +43,7 @@ def printed_by(section: str, folder: Path) -> list[str]:
     search = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": search}
     environment.pop("PYTHONPATH", None)
+    environment |= variables
     printed = []
     for command in [
         line for language, content in blocks if language == "sh" for line in content.splitlines()
@@ -85,3 +94,23 @@ def test_the_module_trains_and_reaches_what_the_text_says(tmp_path):
     assert float(found[1]) == pytest.approx(float(said[1]), abs=0.5)
     assert "module=torch_geometric.nn.GAT" in other
     assert "network=gnn.MyGNN" in behind
+
+
+@pytest.mark.packaging
+def test_a_published_package_is_chosen_trained_and_labelled(tmp_path):
+    """``pip install .`` builds a real wheel; it goes into a folder on the path instead of this environment."""
+    assert PACKAGE is not None
+    installed = tmp_path / "installed"
+    pip = {"TARGET": str(installed), "NO_DEPS": "1", "NO_INDEX": "1", "NO_BUILD_ISOLATION": "0"}
+    variables = {f"PIP_{key}": value for key, value in pip.items()}
+    folder = tmp_path / "source"
+    folder.mkdir()
+    _, listed, ran, tables = printed_by(PACKAGE[0], folder, PYTHONPATH=str(installed), **variables)
+    assert (installed / "my_baselines/constant.yaml").is_file()
+    assert re.search(r"^  constant +missing entries are one number, then GCN$", listed, re.MULTILINE)
+    assert re.search(r"^  ring +nodes on a circle, in three classes$", listed, re.MULTILINE)
+    assert "2 cells, 4 trials: 0 done already, 4 to train" in ran
+    assert re.search(r"^Constant on Ring, type2, rate 0\.5: test accuracy [\d.]+ %", ran, re.MULTILINE)
+    assert re.search(r"^\| Constant +\|", tables, re.MULTILINE)
+    [record] = folder.glob("results/cells/ring-type2-0.5-constant-quick-*/mask0*.json")
+    assert json.loads(record.read_text())["provenance"]["packages"]["my-baselines"] == "0.1"

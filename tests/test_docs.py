@@ -34,7 +34,7 @@ def copy(tmp_path) -> Path:
 
 
 def test_a_number_that_drifted_is_noticed_and_put_right(copy):
-    pages = {copy / "docs/protocol.md": "±0.", copy / "docs/performance.md": "| met |"}
+    pages = {copy / "docs/protocol.md": "±0.", copy / "docs/speed_tables.md": "| met |"}
     whole = {page: page.read_text(encoding="utf-8") for page in pages}
     for page, number in pages.items():
         assert number in whole[page]
@@ -44,3 +44,11 @@ def test_a_number_that_drifted_is_noticed_and_put_right(copy):
     assert all(page.name in done.stdout for page in pages)
     assert write_docs(copy).returncode == 0
     assert {page: page.read_text(encoding="utf-8") for page in pages} == whole
+
+
+@pytest.mark.real_data
+def test_the_dataset_cards_are_counted_so(real_root):
+    command = [sys.executable, ROOT / "scripts/measure_datasets.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(done.stdout.split()[0]) >= 1

@@ -1,0 +1,140 @@
+"""The measured parts of docs/field.md; :mod:`measured_parts` hands them on to :mod:`write_docs`.
+
+Where nothing was run a part is a sentence that says so, and how to run it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from audit_table import audit_table
+
+from pagnn_bench.analysis.published import published
+from pagnn_bench.analysis.tables.accuracy import accuracy_table
+from pagnn_bench.analysis.tables.layout import Table
+from pagnn_bench.analysis.tables.mechanisms import (
+    cost_table,
+    mask_table,
+    mechanism_table,
+    unlabelled_table,
+)
+from pagnn_bench.analysis.tables.render import to_markdown
+from pagnn_bench.analysis.tables.results import (
+    DIFFERS,
+    INSIDE,
+    TOLERATED,
+    TOO_FEW,
+    Result,
+    Results,
+)
+from pagnn_bench.analysis.tables.study import Study, read_study
+from pagnn_bench.config.names import Name
+
+EXTREME = "extreme"
+DENSE = ("counties", "houses")
+AUDIT = Path(__file__).resolve().parent.parent / "results/audits/fsdcap.json"
+AUDIT_KIND = "audit of FSD-CAP"
+
+Part = Callable[[Results], str]
+
+
+def not_run(command: str) -> str:
+    return f"Nothing has been run here yet: `{command}`."
+
+
+def _body(table: Table) -> str:
+    """A table without its title, as the page has its own."""
+    return to_markdown(table).partition("\n\n")[2]
+
+
+def _run(results: Iterable[Result], missing: str) -> bool:
+    return any(result.mean is not None and result.key.missing == missing for result in results)
+
+
+# ---- almost nothing observed
+
+
+def extreme_verdicts(results: Results) -> str:
+    """How many of the published numbers were run, and how many of them agree."""
+    under = [result for result in results.under(EXTREME) if result.paper is not None and result.is_default]
+    counted = [result.verdict for result in under if result.verdict is not None]
+    if not counted:
+        return not_run("pagnn-bench run -m experiment=extreme")
+    agree, differ, few = (
+        sum(verdict in kinds for verdict in counted)
+        for kinds in ((INSIDE, TOLERATED), (DIFFERS,), (TOO_FEW,))
+    )
+    return (
+        f"Published numbers that were run here, too: {len(counted)} of {len(under)}. In agreement (inside our 95 % "
+        f"interval or within the tolerance): {agree}; different: {differ}; too few masks to tell: {few}."
+    )
+
+
+def extreme(missing: str) -> Part:
+    def part(results: Results) -> str:
+        under = results.under(EXTREME)
+        if not _run(under, missing):
+            return not_run(f"pagnn-bench run -m experiment=extreme missing={missing}")
+        abreast = len(published()[EXTREME].datasets)
+        return _body(accuracy_table(under, missing, compare=True, side_by_side=abreast))
+
+    return part
+
+
+# ---- mechanisms
+
+
+def mechanisms(make: Callable[[Study], Table]) -> Part:
+    def part(results: Results) -> str:
+        study = read_study(results.under("paper"))
+        return _body(make(study)) if study.mechanisms else not_run("pagnn-bench run -m experiment=mechanisms")
+
+    return part
+
+
+def unlabelled(results: Results) -> str:
+    study = read_study(results.under("paper"))
+    command = "pagnn-bench run -m experiment=mechanisms missing=unlabelled rate=0 data.split=random"
+    return _body(unlabelled_table(study)) if study.unlabelled else not_run(command)
+
+
+# ---- dense attributes
+
+
+def dense(missing: str) -> Part:
+    def part(results: Results) -> str:
+        here = [r for r in results.under("paper") if Name.parse(r.key.data).plain in DENSE]
+        if not _run(here, missing):
+            return not_run(f"pagnn-bench run -m experiment=dense missing={missing}")
+        return _body(accuracy_table(here, missing))
+
+    return part
+
+
+# ---- validation labels in the input of FSD-CAP
+
+
+def audit(_: Results) -> str:
+    """What audit_fsdcap.py measured."""
+    if not AUDIT.is_file():
+        return not_run("python scripts/audit_fsdcap.py")
+    document = json.loads(AUDIT.read_bytes())
+    if document["kind"] != AUDIT_KIND:
+        raise ValueError(f"{AUDIT}: expected an {AUDIT_KIND}, found {document['kind']}")
+    return _body(audit_table(document["trials"]))
+
+
+FIELD_PARTS: dict[str, Part] = {
+    "extreme_verdicts": extreme_verdicts,
+    "extreme1": extreme("type1"),
+    "extreme2": extreme("type2"),
+    "audit_fsdcap": audit,
+    "mechanism_costs": mechanisms(cost_table),
+    "mechanism_masks": mechanisms(mask_table),
+    "mechanism_accuracies": mechanisms(mechanism_table),
+    "unlabelled": unlabelled,
+    "dense1": dense("type1"),
+    "dense2": dense("type2"),
+}

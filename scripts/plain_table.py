@@ -1,0 +1,8 @@
+"""A table of texts as Markdown, for pages that are written from results."""
+
+from __future__ import annotations
+
+
+def plain_table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,250 @@
+"""A device that is not there: it computes on the CPU and behaves like a GPU, so that tests need none.
+
+A tensor on ``ELSEWHERE`` wraps one of the CPU. Every operation comes by here at the level of torch's dispatcher, those
+of backward passes and optimisers included. An operation that mixes devices raises, and so does one that would end the
+process on a GPU (an index out of range, a probability outside of [0, 1]). What makes the host wait is counted.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+aten = torch.ops.aten
+
+CPU = torch.device("cpu")
+ELSEWHERE = torch.device(
+    "meta"
+)  # torch runs backward passes on it without a driver, and keeps no data of its own there
+
+
+class WrongDevice(Exception):
+    """What torch would say as «expected all tensors to be on the same device»."""
+
+
+class Illegal(Exception):
+    """What a GPU would end the process with, as a device-side assert or by reading memory that is not its own."""
+
+
+class There(Tensor):
+    """A tensor on ``ELSEWHERE``; its numbers are in ``inner``."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, inner: Tensor) -> There:
+        strided = inner.layout == torch.strided
+        shape = {"strides": inner.stride(), "storage_offset": inner.storage_offset()} if strided else {}
+        return Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=ELSEWHERE, **shape)
+
+    def __init__(self, inner: Tensor) -> None:
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise WrongDevice(f"{func}: outside of elsewhere()")
+
+
+class Elsewhere(TorchDispatchMode):
+    """Runs the operations, and counts.
+
+    Attributes:
+        operations: by name, without views, which start nothing on a GPU.
+        waits: what the host waits for: reads from the device, shapes that depend on values, copies to the device that
+            are not ``non_blocking``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations: Counter[str] = Counter()
+        self.waits: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        leaves = tree_leaves((args, kwargs))
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        there = any(isinstance(tensor, There) for tensor in tensors)
+        wanted = kwargs.get("device")
+        to_there = there if wanted is None else wanted.type == ELSEWHERE.type
+        if not (there or to_there):
+            return func(*args, **kwargs)
+        name = str(func.overloadpacket).removeprefix("aten.")
+        self._check_places(name, func, args, tensors, moving=wanted is not None)
+        inner_args, inner_kwargs = tree_map_only(There, lambda tensor: tensor.inner, (args, kwargs))
+        _check_legal(name, inner_args)
+        if wanted is not None:
+            inner_kwargs = {**inner_kwargs, "device": CPU}
+        if not func.is_view:
+            self.operations[name] += 1
+        if reason := _wait(name, there, to_there, args, kwargs, inner_args):
+            self.waits[reason] += 1
+        result = func(*inner_args, **inner_kwargs)
+        if not to_there:
+            return result
+        if name == "_to_copy" or wanted is None or there:
+            return _wrapped(func, args, kwargs, result)
+        return There(result)
+
+    def _check_places(self, name: str, func: Any, args: Any, tensors: Sequence[Tensor], moving: bool) -> None:
+        """A single number of the CPU may meet anything; torch itself moves an index to where the tensor is."""
+        for tensor in tensors:
+            if not isinstance(tensor, There) and tensor.device.type == ELSEWHERE.type:
+                raise WrongDevice(
+                    f"{name}: a tensor without numbers, made by a call that elsewhere.py does not know"
+                )
+        if moving or name == "copy_":
+            return
+        if name in ("index", "index_put", "index_put_") and isinstance(args[0], There):
+            tensors = [args[0], *tree_leaves(args[2:])]
+        here = [t for t in tensors if isinstance(t, Tensor) and not isinstance(t, There) and t.dim() > 0]
+        if here:
+            shapes = ", ".join(f"{tuple(t.shape)} on {t.device}" for t in tensors if isinstance(t, Tensor))
+            raise WrongDevice(f"{name}: {shapes}")
+
+
+# The shape of the result depends on values, so the host asks for it.
+SIZED_BY_VALUES = {"nonzero", "masked_select", "bincount", "_unique2", "unique_dim", "unique_consecutive"}
+
+
+def _wait(name: str, there: bool, to_there: bool, args: Any, kwargs: Any, inner: Any) -> str:
+    """What the host waits for in this operation; nothing for most."""
+    if name in ("_local_scalar_dense", "equal"):
+        return "a number"
+    if name in SIZED_BY_VALUES or (name == "repeat_interleave" and kwargs.get("output_size") is None):
+        return f"the shape of {name}"
+    if name in ("index", "index_put", "index_put_"):
+        masks = any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in inner[1])
+        if masks and not (name != "index" and inner[2].numel() == 1):  # then it is a masked_fill
+            return f"the shape of {name}"
+        if any(isinstance(index, Tensor) and not isinstance(index, There) for index in args[1]):
+            return "a copy to the device"
+    if name == "_to_copy" and there != to_there:
+        if there:
+            return "a copy to the host"
+        return "" if kwargs.get("non_blocking") else "a copy to the device"
+    if name == "copy_" and isinstance(args[0], There) != isinstance(args[1], There):
+        if isinstance(args[1], There):
+            return "a copy to the host"
+        return "" if args[2:] == (True,) or kwargs.get("non_blocking") else "a copy to the device"
+    return ""
+
+
+def _check_legal(name: str, args: Any) -> None:
+    """Refuse what a GPU does not check before it is too late."""
+    if name in (
+        "index_select",
+        "gather",
+        "scatter",
+        "scatter_",
+        "scatter_add",
+        "scatter_add_",
+        "index_copy_",
+    ):
+        _check_range(name, args[2], args[0].shape[args[1]] if args[0].dim() else 1)
+    elif name in ("index_add", "index_add_", "index_copy", "index_fill_", "index_fill"):
+        _check_range(name, args[2], args[0].shape[args[1]])
+    elif name == "embedding":
+        _check_range(name, args[1], args[0].shape[0])
+    elif name in ("index", "index_put", "index_put_"):
+        sizes = zip(args[1], args[0].shape) if not _has_mask(args[1]) else ()
+        for index, size in sizes:
+            if index is not None:
+                _check_range(name, torch.where(index < 0, index + size, index), size)
+    elif name in ("nll_loss_forward", "nll_loss2d_forward"):
+        ignored = args[1] == args[4]
+        _check_range(name, args[1][~ignored], args[0].shape[1])
+    elif name in ("binary_cross_entropy", "bernoulli", "bernoulli_", "multinomial"):
+        chances = torch.as_tensor(args[0] if name != "bernoulli_" else args[1] if len(args) > 1 else 0.5)
+        if not ((chances >= 0) & (chances <= 1)).all():
+            raise Illegal(f"{name}: a probability outside of [0, 1]")
+
+
+def _check_range(name: str, index: Tensor, size: int) -> None:
+    if index.numel() and (int(index.min()) < 0 or int(index.max()) >= size):
+        raise Illegal(f"{name}: an index from {int(index.min())} to {int(index.max())} into {size}")
+
+
+def _has_mask(indices: Sequence[Tensor | None]) -> bool:
+    return any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in indices)
+
+
+def _wrapped(func: Any, args: Any, kwargs: Any, result: Any) -> Any:
+    """The result on the device; what an operation writes to is given back itself."""
+    schema = func._schema
+    written: dict[frozenset[str], Any] = {}
+    for k, argument in enumerate(schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            value = args[k] if k < len(args) else kwargs.get(argument.name)
+            written[frozenset(argument.alias_info.before_set)] = value
+            for tensor in tree_leaves(value):
+                if isinstance(tensor, There) and tensor.shape != tensor.inner.shape:
+                    raise NotImplementedError(f"{func} changes a shape in place")
+
+    def one(returned: Any, value: Any) -> Any:
+        alias = returned.alias_info
+        if alias is not None and alias.is_write:
+            return written[frozenset(alias.before_set)]
+        return tree_map_only(Tensor, There, value)
+
+    if len(schema.returns) == 1:
+        return one(schema.returns[0], result)
+    if not schema.returns:
+        return None
+    return tuple(one(returned, value) for returned, value in zip(schema.returns, result))
+
+
+class _Calls(TorchFunctionMode):
+    """What the dispatcher does not see: numbers of Python that become tensors or come from them, generators."""
+
+    def __torch_function__(self, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if (generator := kwargs.get("generator")) is not None:
+            like = args[0].device if args and isinstance(args[0], Tensor) else CPU
+            if getattr(generator, "place", CPU).type != torch.device(kwargs.get("device") or like).type:
+                raise WrongDevice(f"{func.__name__}: a generator of another device than its numbers")
+        if func in (torch.tensor, torch.as_tensor, Tensor.new_tensor):
+            given = args[0] if func is Tensor.new_tensor else None
+            device = torch.device(kwargs.pop("device", None) or (given.device if given is not None else CPU))
+            if given is not None:
+                args, kwargs = args[1:], {"dtype": given.dtype, **kwargs}
+            if isinstance(args[0], Tensor):
+                return args[0].to(device=device, **kwargs)
+            return torch.tensor(*args, **kwargs).to(device)
+        if func is Tensor.tolist:
+            return func(args[0].cpu())
+        return func(*args, **kwargs)
+
+
+class _Generator(torch.Generator):
+    """A random generator that remembers its device."""
+
+    place: torch.device
+
+    def __new__(cls, device: torch.device | str = "cpu") -> _Generator:
+        made = super().__new__(cls)
+        made.place = torch.device(device)
+        return made
+
+    def __init__(self, device: torch.device | str = "cpu") -> None:
+        pass
+
+
+@contextmanager
+def elsewhere(monkeypatch: Any) -> Iterator[Elsewhere]:
+    """Inside, ``ELSEWHERE`` is a device."""
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "Generator", _Generator)
+        optimizer = importlib.import_module("torch.optim.optimizer")
+        patch.setattr(optimizer, "_get_fused_kernels_supported_devices", lambda: ["cpu", ELSEWHERE.type])
+        device = Elsewhere()
+        with _Calls(), device:
+            yield device
