@@ -9,27 +9,32 @@ import numpy as np
 
 from pagnn_bench.methods.base import Context, Signal
 from pagnn_bench.methods.imputation import ImputationMethod
-from pagnn_bench.methods.values import positive
+from pagnn_bench.methods.values import choice, positive
 from pagnn_bench.missing import IncompleteGraph
+
+FLAGS = ("observed", "missing")
 
 
 class MaskConcat(ImputationMethod):
-    """X̂ = [M ⊙ X ‖ s (1 − M)] [n, 2d], then the two-layer GCN: an unknown 0 and an observed 0 are told apart.
+    """X̂ = [M ⊙ X ‖ s F] [n, 2d], then the GCN: an unknown 0 and an observed 0 are told apart.
 
-    A bag of words has few ones (18 of 1433 on Cora) and a mask has many, so at s = 1 the words drown in the mask.
+    F is M, as in the code of GNNmim, or 1 − M. A bag of words has few ones (18 of 1433 on Cora) and a flag may have
+    many, so at s = 1 the words drown in it.
 
     Args:
         mask_scale: s.
+        flag: the entries that F marks with 1, ``observed`` or ``missing``.
         **common: see :class:`~pagnn_bench.methods.base.TwoLayerMethod`.
     """
 
-    def __init__(self, mask_scale: float, **common: Any) -> None:
+    def __init__(self, mask_scale: float, flag: str = "missing", **common: Any) -> None:
         super().__init__(**common)
         self.mask_scale = positive("mask_scale", mask_scale)
+        self.flag = choice("flag", flag, FLAGS)
 
     def impute(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
-        missing = np.where(graph.observed.dense(), np.float32(0), np.float32(self.mask_scale))
-        return np.hstack((graph.features.toarray(), missing))
+        marked = graph.observed.dense() == (self.flag == "observed")
+        return np.hstack((graph.features.toarray(), np.where(marked, np.float32(self.mask_scale), np.float32(0))))
 
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
         # Nothing is estimated, so there is nothing to measure an imputation error of.

@@ -17,13 +17,15 @@ CONTEXT = Context(seed=0, device=torch.device("cpu"))
 COMMON = {"hidden": 4, "dropout": 0.5, "input_dropout": "post", "bias": True}
 
 
+@pytest.mark.parametrize("flag", ["observed", "missing"])
 @pytest.mark.parametrize("pattern", ["rows", "cells"])
-def test_mask_concat_propagates_words_and_mask(graph, pattern):
+def test_mask_concat_propagates_words_and_mask(graph, pattern, flag):
     observed = random_observed(graph, pattern)
-    signal = MaskConcat(mask_scale=0.5, **COMMON).signal(hide(graph, observed), CONTEXT)
+    signal = MaskConcat(mask_scale=0.5, flag=flag, **COMMON).signal(hide(graph, observed), CONTEXT)
     operator, mask = symmetric_operator(graph.adjacency).toarray(), observed.dense()
     words = np.where(mask, graph.features.toarray(), 0)
-    expected = np.hstack((operator @ words, operator @ (0.5 * ~mask)))
+    marked = mask if flag == "observed" else ~mask
+    expected = np.hstack((operator @ words, operator @ (0.5 * marked)))
     np.testing.assert_allclose(signal.aggregated, expected, atol=1e-6)
     assert signal.filled is None  # [n, 2d] is not a guess of the hidden entries
 
