@@ -91,7 +91,7 @@ def search(
     while pending:
         print("Search on validation data:", end=" ")
         rung_configs = [tried for _, tries in pending for tried in tries]
-        rung = _run(rung_configs, store, settings, show_results, summary=False)
+        rung = _run(rung_configs, store, settings, show_results, searching=True)
         ending = Ending(max(ending.code, rung.code), rung.trained)
         if not rung.trained:
             break
@@ -106,7 +106,7 @@ def _run(
     store: Store,
     settings: Settings,
     show_results: ShowResults,
-    summary: bool = True,
+    searching: bool = False,
 ) -> Ending:
     requests = collect_requests(configs)
     plan = make_plan(requests, store, settings)
@@ -118,7 +118,7 @@ def _run(
     _check(plan, settings)  # before a word is said of training
     if settings.dry_run:
         print(f"{head} {wanted - todo} done already, {todo} to train{_estimate(plan, store, settings)}.")
-        _print_plan(requests, plan)
+        _print_plan(requests, plan, searching)
         return Ending(0, trained=False)
     ending = Ending(0, trained=True)
     if plan:
@@ -127,7 +127,7 @@ def _run(
         ending = _train(plan, requests, store, settings)
     else:
         print(f"{head} all done already, nothing to train (force=true trains again).")
-    if ending.trained and (summary or ending.code):
+    if ending.trained and (ending.code or not searching):
         show_results(requests, store)
     return ending
 
@@ -161,16 +161,21 @@ def _device_kind(settings: Settings) -> str | None:
     return devices_here(settings)[0].partition(":")[0]
 
 
-def _print_plan(requests: Sequence[Request], plan: Sequence[Batch]) -> None:
-    """One line per cell: what a dry run shows."""
+def _print_plan(requests: Sequence[Request], plan: Sequence[Batch], searching: bool) -> None:
+    """What a dry run shows: a line per cell, or per search, which has many cells that differ in their settings."""
     left: dict[str, int] = {}
     for batch in plan:
         left[batch.cell.hash] = left.get(batch.cell.hash, 0) + len(batch.seeds)
     apart = told_apart(requests)
+    lines: dict[str, list[Request]] = {}
     for request in requests:
-        todo, what = left.get(request.cell.hash, 0), apart[request.cell.hash]
-        name = f"{request.cell} ({what})" if what else request.cell
-        print(f"  {name}: {len(request.trials) - todo} done, {todo} to train")
+        what = "" if searching else apart[request.cell.hash]
+        lines.setdefault(f"{request.cell} ({what})" if what else str(request.cell), []).append(request)
+    for name, sharing in lines.items():
+        todo = sum(left.get(request.cell.hash, 0) for request in sharing)
+        done = sum(len(request.trials) for request in sharing) - todo
+        settings = f"{count(len(sharing), 'setting')}, " if searching else ""
+        print(f"  {name}: {settings}{done} done, {todo} to train")
 
 
 def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, settings: Settings) -> Ending:

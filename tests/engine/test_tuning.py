@@ -231,4 +231,5 @@ def test_a_dry_run_shows_the_search_and_all_that_needs_none(tmp_path, monkeypatc
     )
     out = capsys.readouterr().out
     assert "Search on validation data: 48 cells, 96 trials: 0 done already" in out
+    assert "  gcnmf on synthetic, type1, rate 0.5: 48 settings, 0 done, 96 to train\n" in out  # not 48 lines
     assert "1 cell, 2 trials: 0 done already, 2 to train" in out
