@@ -34,7 +34,9 @@ class MaskConcat(ImputationMethod):
 
     def impute(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
         marked = graph.observed.dense() == (self.flag == "observed")
-        return np.hstack((graph.features.toarray(), np.where(marked, np.float32(self.mask_scale), np.float32(0))))
+        return np.hstack(
+            (graph.features.toarray(), np.where(marked, np.float32(self.mask_scale), np.float32(0)))
+        )
 
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
         # Nothing is estimated, so there is nothing to measure an imputation error of.

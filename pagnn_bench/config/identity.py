@@ -28,7 +28,14 @@ NOT_IDENTITY = frozenset(
 # has this value is the cell that it was without the key.
 LATER_KEYS: dict[str, dict[str, Any]] = {
     "data": {"standardise": False, "one_hot": []},
-    "method": {"layers": 2, "keep": "best", "network": "gcn", "link": False, "random_columns": 0, "flag": "missing"},
+    "method": {
+        "layers": 2,
+        "keep": "best",
+        "network": "gcn",
+        "link": False,
+        "random_columns": 0,
+        "flag": "missing",
+    },
     "protocol": {
         "decay": "all",
         "tuning": None,
