@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map_only
 
 aten = torch.ops.aten
 
@@ -70,8 +70,7 @@ class Elsewhere(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        leaves = tree_leaves((args, kwargs))
-        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        tensors = [*_tensors(args), *_tensors(kwargs.values())]
         there = any(isinstance(tensor, There) for tensor in tensors)
         wanted = kwargs.get("device")
         to_there = there if wanted is None else wanted.type == ELSEWHERE.type
@@ -79,7 +78,8 @@ class Elsewhere(TorchDispatchMode):
             return func(*args, **kwargs)
         name = str(func.overloadpacket).removeprefix("aten.")
         self._check_places(name, func, args, tensors, moving=wanted is not None)
-        inner_args, inner_kwargs = tree_map_only(There, lambda tensor: tensor.inner, (args, kwargs))
+        inner_args = tuple(map(_unwrapped, args))
+        inner_kwargs = {key: _unwrapped(value) for key, value in kwargs.items()}
         _check_legal(name, inner_args)
         if wanted is not None:
             inner_kwargs = {**inner_kwargs, "device": CPU}
@@ -104,10 +104,9 @@ class Elsewhere(TorchDispatchMode):
         if moving or name == "copy_":
             return
         if name in ("index", "index_put", "index_put_") and isinstance(args[0], There):
-            tensors = [args[0], *tree_leaves(args[2:])]
-        here = [t for t in tensors if isinstance(t, Tensor) and not isinstance(t, There) and t.dim() > 0]
-        if here:
-            shapes = ", ".join(f"{tuple(t.shape)} on {t.device}" for t in tensors if isinstance(t, Tensor))
+            tensors = [args[0], *_tensors(args[2:])]
+        if any(not isinstance(tensor, There) and tensor.dim() > 0 for tensor in tensors):
+            shapes = ", ".join(f"{tuple(tensor.shape)} on {tensor.device}" for tensor in tensors)
             raise WrongDevice(f"{name}: {shapes}")
 
 
@@ -177,29 +176,63 @@ def _has_mask(indices: Sequence[Tensor | None]) -> bool:
     return any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in indices)
 
 
+# Operations nest their tensors in lists and tuples only; torch's trees, which know more, take most of a test's time.
+def _tensors(values: Iterable[Any]) -> list[Tensor]:
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found += _tensors(value)
+    return found
+
+
+def _unwrapped(value: Any) -> Any:
+    if isinstance(value, There):
+        return value.inner
+    return type(value)(map(_unwrapped, value)) if type(value) in (list, tuple) else value
+
+
+def _put_there(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return There(value)
+    return type(value)(map(_put_there, value)) if type(value) in (list, tuple) else value
+
+
+@cache
+def _written(func: Any) -> list[tuple[int, str, frozenset[str]]]:
+    """Place, name and alias set of every argument that an operation writes to."""
+    arguments = [(k, argument) for k, argument in enumerate(func._schema.arguments)]
+    return [
+        (k, argument.name, frozenset(argument.alias_info.before_set))
+        for k, argument in arguments
+        if argument.alias_info is not None and argument.alias_info.is_write
+    ]
+
+
+@cache
+def _returned(func: Any) -> list[frozenset[str] | None]:
+    """The alias set of every result that is an argument written to; None for a new tensor."""
+    aliases = [returned.alias_info for returned in func._schema.returns]
+    return [
+        frozenset(alias.before_set) if alias is not None and alias.is_write else None for alias in aliases
+    ]
+
+
 def _wrapped(func: Any, args: Any, kwargs: Any, result: Any) -> Any:
-    """The result on the device; what an operation writes to is given back itself."""
-    schema = func._schema
-    written: dict[frozenset[str], Any] = {}
-    for k, argument in enumerate(schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            value = args[k] if k < len(args) else kwargs.get(argument.name)
-            written[frozenset(argument.alias_info.before_set)] = value
-            for tensor in tree_leaves(value):
-                if isinstance(tensor, There) and tensor.shape != tensor.inner.shape:
-                    raise NotImplementedError(f"{func} changes a shape in place")
-
-    def one(returned: Any, value: Any) -> Any:
-        alias = returned.alias_info
-        if alias is not None and alias.is_write:
-            return written[frozenset(alias.before_set)]
-        return tree_map_only(Tensor, There, value)
-
-    if len(schema.returns) == 1:
-        return one(schema.returns[0], result)
-    if not schema.returns:
+    """The result on the device; an operation that writes to an argument returns that argument itself."""
+    written = {alias: args[k] if k < len(args) else kwargs.get(name) for k, name, alias in _written(func)}
+    for tensor in _tensors(written.values()):
+        if isinstance(tensor, There) and tensor.shape != tensor.inner.shape:
+            raise NotImplementedError(f"{func} changes a shape in place")
+    aliases = _returned(func)
+    if not aliases:
         return None
-    return tuple(one(returned, value) for returned, value in zip(schema.returns, result))
+    values = (result,) if len(aliases) == 1 else result
+    wrapped = tuple(
+        _put_there(value) if alias is None else written[alias] for alias, value in zip(aliases, values)
+    )
+    return wrapped[0] if len(aliases) == 1 else wrapped
 
 
 class _Calls(TorchFunctionMode):
