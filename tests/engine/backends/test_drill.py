@@ -11,7 +11,7 @@ import pytest
 DRILL = Path(__file__).parents[3] / "scripts" / "kill_drill.py"
 
 
-@pytest.mark.parametrize("options", [("--kills", "3"), ("--kills", "2", "--together")])
+@pytest.mark.parametrize("options", [("--kills", "2"), ("--kills", "1", "--together")])
 def test_kills(options):
     done = subprocess.run([sys.executable, str(DRILL), *options], capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stdout + done.stderr
