@@ -30,7 +30,7 @@ class Clock:
 
     @staticmethod
     def between(start: Moment, end: Moment) -> float:
-        """Seconds between two moments, both of them past: something later was read from the device."""
+        """Seconds between two moments that the device has passed: something later was read from it."""
         if isinstance(start, float) or isinstance(end, float):
             return float(end) - float(start)  # type: ignore[arg-type]
         return start.elapsed_time(end) / 1000
