@@ -212,8 +212,7 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
         return Ending(1, trained=True)
     except DeviceLost as error:
         print(
-            f"pagnn-bench: {error}. The GPU is in an illegal state, so the sweep stops. Every batch saved before is "
-            "kept, and the same command goes on; with n_jobs=2, only the worker at fault would have ended.",
+            f"pagnn-bench: {error}, so the sweep stops. Every batch saved is kept, and the same command goes on.",
             file=sys.stderr,
         )
         return Ending(1, trained=False)
