@@ -155,7 +155,7 @@ def _device_kind(settings: Settings) -> str | None:
     if settings.device != "auto":
         return settings.device.partition(":")[0]
     if not check_backend(settings.backend).here:
-        return "cuda" if settings.backend.get("gpus") else None
+        return None
     if settings.dry_run:
         return "cuda" if candidates(settings.device) else "cpu"
     return devices_here(settings)[0].partition(":")[0]

@@ -185,7 +185,8 @@ def test_a_cluster_that_grants_no_gpu(name):
     assert with_device(asked("auto", 0)).device == "cpu"
     assert with_device(asked("cpu", 0)).device == "cpu"
     for device_name in ("auto", "cuda"):
-        assert with_device(asked(device_name, 0.25)).device == device_name
-    assert (
-        with_device(dataclasses.replace(SETTINGS, device="cuda", backend={"name": "dask"})).device == "cuda"
-    )
+        assert with_device(asked(device_name, 0.25)).device == "cuda", (
+            "a GPU that was granted is used, or named"
+        )
+        dask = dataclasses.replace(SETTINGS, device=device_name, backend={"name": "dask"})
+        assert with_device(dask).device == device_name, "nobody knows what its workers have"
