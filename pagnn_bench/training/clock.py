@@ -10,6 +10,12 @@ import torch
 Moment: TypeAlias = "float | torch.cuda.Event"
 
 
+def wait_for(device: torch.device) -> None:
+    """Wait until a device has done all that it was asked to do; not for the inside of a loop."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
 class Clock:
     """Takes the time of what a device does; a GPU notes it down itself, on its way.
 
