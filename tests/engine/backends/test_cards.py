@@ -115,7 +115,11 @@ def tells(job: Job, settings: Settings, connection) -> list[Outcome]:
 
 @pytest.mark.parametrize(
     ("devices", "expected"),
-    [(("cuda:1", "cuda:3"), {("cuda:0", "1"), ("cuda:0", "3")}), (("cpu",), {("cpu", None)})],
+    [
+        (("cuda:1", "cuda:3"), {("cuda:0", "1"), ("cuda:0", "3")}),
+        (("cuda:1",), {("cuda:0", "1")}),
+        (("cpu",), {("cpu", None)}),
+    ],
 )
 def test_every_worker_keeps_the_gpu_it_was_given(monkeypatch, devices, expected):
     monkeypatch.delenv(VISIBLE, raising=False)
