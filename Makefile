@@ -6,8 +6,9 @@ EXTRAS ?= dev
 # VENV=$CONDA_PREFIX, must exist, and keeps the versions that it has: its torch fits its GPU.
 VENV ?= .venv
 BIN := $(VENV)/bin
-# One stamp a choice of extras, such as EXTRAS=dev,ray,dask,slurm to test the cluster engines, too.
-STAMP := $(VENV)/installed-$(EXTRAS)
+# One stamp a choice of extras, such as EXTRAS=dev,ray,dask,slurm to test the cluster engines, too. An environment of yours
+# may serve several clones, of which it has the one that came last.
+STAMP := $(VENV)/installed-$(EXTRAS)$(if $(filter .venv,$(VENV)),,$(subst /,-,$(CURDIR)))
 SUPPORTED := import sys; v = sys.version_info[:2]; (3, 11) <= v < (3, 14) or sys.exit( \
 	"pagnn-bench needs Python 3.11, 3.12 or 3.13, but %s is %d.%d$(if $(filter .venv,$(VENV)),; try: make PYTHON=python3.11)" \
 	% (sys.argv[1], *v))
@@ -38,6 +39,7 @@ else
 	@test -x $(BIN)/python || { echo "VENV=$(VENV): there is no $(BIN)/python; give an environment that exists." >&2; exit 2; }
 	@$(BIN)/python -c '$(SUPPORTED)' $(BIN)/python
 	$(BIN)/python $(PIP) -e '.[$(EXTRAS)]'
+	@rm -f $(VENV)/installed-*
 endif
 	@touch $@
 

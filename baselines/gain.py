@@ -196,8 +196,8 @@ class Score:
         return cls(torch.from_numpy(scale.words).to(device), torch.from_numpy(spread).to(device))
 
     def __call__(self, p: Tensor, x: Tensor, judged: Tensor) -> float:
-        """Mean over the judged entries (bool), all [m, d]; NaN of NaN, which on a GPU would end the process."""
-        if p[judged].isnan().any():
+        """Mean over the judged entries (bool), all [m, d]; NaN if any is, which on a GPU would end the process."""
+        if p.isnan().any():
             return float("nan")
         if self.words.all():
             return float(F.binary_cross_entropy(p[judged], x[judged]))

@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import fmean
 
 from pagnn_bench.check.trials import known_batch, whole_batches
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.engine.device import pick_device
 from pagnn_bench.engine.execute import Executor
 from pagnn_bench.records.store import Store
@@ -34,6 +35,11 @@ def main() -> int:
     parser.add_argument("--pick", type=int, default=0, help="another number picks other cells")
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
+    try:
+        device = pick_device(options.device)
+    except RequestError as error:
+        print(error, file=sys.stderr)
+        return 2
     store, chance = Store(RESULTS), random.Random(options.pick)
     cells = [cell for cell in store.cells() if cell.protocol["name"] in PROTOCOLS]
     cells = [cell for cell in cells if all(word in cell.id for word in options.words)]
@@ -49,7 +55,7 @@ def main() -> int:
     old, new = [], []
     for cell, trials in chosen:
         known = known_batch(cell, trials)
-        executor = Executor(pick_device(options.device), known.threads)
+        executor = Executor(device, known.threads)
         again = executor.run(known.cell, known.mask, known.seeds).records
         print(f"{cell}, mask {known.mask}")
         for trial, record in zip(trials, again):

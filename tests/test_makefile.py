@@ -60,6 +60,17 @@ def test_an_environment_that_exists_is_used_and_keeps_its_versions(project):
     assert not (project / ".venv").exists()
 
 
+def test_clones_that_share_an_environment_do_not_run_each_others_code(project):
+    other = project / "other"
+    other.mkdir()
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, other)
+    shared = f"VENV={project / 'mine'}"
+    for clone in (project, other, project):
+        assert len(make(clone, shared)[1]) == 1
+        assert make(clone, shared)[1] == []
+
+
 def test_one_that_does_not_exist_is_refused_in_a_sentence(project):
     code, calls, told = make(project, "VENV=yours")
     assert (code, calls) == (2, [])

@@ -31,6 +31,13 @@ def test_committed_trials_again():
     assert abs(fmean(float(before) - float(after) for before, after in trials)) < 1
 
 
+def test_a_device_that_there_is_not():
+    done = recompute("--device", "cuda:99")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("device=cuda:99: torch sees ")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_cells_that_there_are_not():
     done = recompute("no-such-cell")
     assert (done.returncode, done.stdout) == (2, "")

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from pagnn_bench.missing import IncompleteGraph
+from pagnn_bench.training.clock import wait_for
 from pagnn_bench.training.loop import Protocol
 from pagnn_bench.training.stopping import stopping_rule
 
@@ -97,6 +98,5 @@ def _initialise(model: nn.Module, gain: float) -> None:
 
 
 def _clock(device: torch.device) -> float:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+    wait_for(device)
     return time.perf_counter()

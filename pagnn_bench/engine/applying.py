@@ -16,6 +16,7 @@ from pagnn_bench.config.text import one_line
 from pagnn_bench.data import Graph
 from pagnn_bench.data.raw import Names
 from pagnn_bench.engine.backends.work import perform
+from pagnn_bench.engine.device import pick_device
 from pagnn_bench.engine.execute import Trained, check_cell, check_graph
 from pagnn_bench.engine.outcome import Unfinished
 from pagnn_bench.engine.own_units import Completed, Filled, in_own_units, names_of, why_not_completed
@@ -106,6 +107,7 @@ def apply_cell(config: dict[str, Any], best: int) -> Application:
     request = Request.from_config(config)
     check_cell(request.cell)
     check_graph(request.cell, [mask])
+    pick_device(settings.device)  # one that cannot be used is refused before anything is written
     store.prepare()
     before = store.load(request.cell)
     recorded = {seed: before[mask, seed].record for _, seed in request.trials if (mask, seed) in before}
@@ -171,7 +173,7 @@ def _train(request: Request, store: Store, settings: Settings, kept: _Kept) -> d
             if batch in todo:
                 outcome.save(store)
             if outcome.error is not None:
-                raise Unfinished(f"{request.cell}: {one_line(outcome.error)}")
+                raise Unfinished(f"{request.cell}: {one_line(outcome.error).rstrip('.')}")
             if outcome.note:
                 progress.say(outcome.note)
             records |= {record["seed"]: record for record in outcome.records}

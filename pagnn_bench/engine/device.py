@@ -27,13 +27,15 @@ torch.backends.cuda.matmul.allow_tf32 = False
 torch.backends.cudnn.allow_tf32 = False
 
 # What the probe may have failed with, in torch's words → what to do about it.
+SEE = "docs/gpu.md says how"
 ADVICE = {
-    "driver on your system is too old": "update the driver, or install a torch built for an older CUDA",
-    "driver version is insufficient": "update the driver, or install a torch built for an older CUDA",
-    "no kernel image": "install a torch build that still supports this card",
+    "driver on your system is too old": f"update the driver, or install a torch built for an older CUDA ({SEE})",
+    "driver version is insufficient": f"update the driver, or install a torch built for an older CUDA ({SEE})",
+    "no kernel image": f"install a torch build that still supports this card ({SEE})",
+    "out of memory": "end what else uses its memory",
+    "busy or unavailable": "end what else uses it",
     "": "check that `nvidia-smi` lists the GPU",
 }
-SEE = "docs/gpu.md says how"
 
 
 def _is_device(name: Any) -> bool:
@@ -71,8 +73,9 @@ def fault(index: int) -> str | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of old cards and drivers: our sentence says it
             _compute(torch.device("cuda", index))
-    except (RuntimeError, AssertionError) as error:
-        return f"cuda:{index} cannot be used: {str(error).strip().splitlines()[0].partition('. ')[0].rstrip('.')}"
+    except Exception as error:  # torch has a kind of its own for what fails when a GPU is opened
+        [reason, *_] = str(error).strip().splitlines() or [type(error).__name__]
+        return f"cuda:{index} cannot be used: {reason.partition('. ')[0].rstrip('.')}"
     return None
 
 
@@ -119,7 +122,7 @@ def _sentence(reason: str) -> str:
     elif driver is None:
         advice = "install the driver of the GPU"
     else:
-        advice = f"{next(what for words, what in ADVICE.items() if words in reason)} ({SEE})"
+        advice = next(what for words, what in ADVICE.items() if words in reason)
     kind = "a CPU build" if build is None else f"built for {'CUDA' if torch.version.cuda else 'ROCm'} {build}"
     found = f"NVIDIA driver {driver}" if driver else "no NVIDIA driver found"
     return f"{reason} (torch {torch.__version__} is {kind}; {found}): {advice}"

@@ -25,6 +25,7 @@ class Outcome:
     Attributes:
         note: what to tell the user, once however many batches say it.
         device_lost: the process that trained it cannot use its GPU any more.
+        begun: False where the process could not even open its GPU, which is no fault of the batch.
     """
 
     batch: Batch
@@ -35,6 +36,7 @@ class Outcome:
     traceback: str = ""
     note: str = ""
     device_lost: bool = False
+    begun: bool = True
 
     @property
     def failed(self) -> bool:
@@ -44,7 +46,8 @@ class Outcome:
     def raise_if_device_lost(self) -> None:
         """End a process that must not train on, with the batch that it broke at."""
         if self.device_lost:
-            raise DeviceLost(f"{self.batch.cell}, mask {self.batch.mask}: {self.error}")
+            where = f"{self.batch.cell}, mask {self.batch.mask}"
+            raise DeviceLost(f"{where}: {self.error}. The GPU is in an illegal state")
 
     @classmethod
     def lost(cls, batch: Batch, error: BaseException) -> Outcome:

@@ -9,6 +9,8 @@ from functools import cache
 
 import torch
 
+from pagnn_bench.training.clock import wait_for
+
 SIZE = (2048, 512, 64)  # rows, attributes, hidden units of the product that is measured: some 50 ms in all
 ROUNDS = 5
 
@@ -47,6 +49,5 @@ def time_ratio(device: torch.device) -> float:
 def _seconds(a: torch.Tensor, b: torch.Tensor) -> float:
     start = time.perf_counter()
     product = a @ b
-    if product.is_cuda:
-        torch.cuda.synchronize(product.device)
+    wait_for(product.device)
     return time.perf_counter() - start

@@ -24,6 +24,7 @@ from pagnn_bench.missing import IncompleteGraph, hide, observe, splits_vary, sta
 from pagnn_bench.missing.natural import scored
 from pagnn_bench.missing.telling import mask_label_share
 from pagnn_bench.nn.network import StackedNetwork
+from pagnn_bench.training.clock import wait_for
 from pagnn_bench.training.loop import Protocol
 
 
@@ -137,6 +138,7 @@ def prepare(masked: MaskedCell) -> Preparation:
     method, own = masked.method, masked.for_method()  # copied before the clock starts
     start = time.perf_counter()
     prepared = method.prepare(own, masked.context)
+    wait_for(masked.context.device)
     seconds = time.perf_counter() - start + prepared.facts.get("cached_seconds", 0.0)
     complete, observed = masked.complete, masked.graph.observed
     told = mask_label_share(observed, complete.labels)

@@ -155,7 +155,7 @@ def _device_kind(settings: Settings) -> str | None:
     if settings.device != "auto":
         return settings.device.partition(":")[0]
     if not check_backend(settings.backend).here:
-        return "cuda" if settings.backend.get("gpus") else None
+        return None
     if settings.dry_run:
         return "cuda" if candidates(settings.device) else "cpu"
     return devices_here(settings)[0].partition(":")[0]
@@ -212,8 +212,7 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
         return Ending(1, trained=True)
     except DeviceLost as error:
         print(
-            f"pagnn-bench: {error}. The GPU is in an illegal state, so the sweep stops. Every batch saved before is "
-            "kept, and the same command goes on; with n_jobs=2, only the worker at fault would have ended.",
+            f"pagnn-bench: {error}, so the sweep stops. Every batch saved is kept, and the same command goes on.",
             file=sys.stderr,
         )
         return Ending(1, trained=False)

@@ -10,6 +10,12 @@ import torch
 Moment: TypeAlias = "float | torch.cuda.Event"
 
 
+def wait_for(device: torch.device) -> None:
+    """Wait until a device has done all that it was asked to do; not for the inside of a loop."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
 class Clock:
     """Takes the time of what a device does; a GPU notes it down itself, on its way.
 
@@ -30,7 +36,7 @@ class Clock:
 
     @staticmethod
     def between(start: Moment, end: Moment) -> float:
-        """Seconds between two moments, both of them past: something later was read from the device."""
+        """Seconds between two moments that the device has passed: something later was read from it."""
         if isinstance(start, float) or isinstance(end, float):
             return float(end) - float(start)  # type: ignore[arg-type]
         return start.elapsed_time(end) / 1000

@@ -248,14 +248,12 @@ def _train_window(stack: Stack, labels: Mapping[str, Tensor], epochs: int, clock
         weights.append(now if epochs == 1 else {name: p.clone() for name, p in now.items()})
         moments.append(clock.now())
     read = torch.stack(scores).double().cpu().numpy()  # the only transfer from the device
-    moments.append(clock.now())
     seconds = [Clock.between(*pair) for pair in pairwise(moments)]
-    train_seconds = sum(seconds[:-1:2])
     return _Window(
         [_Scores(train, val, correct / len(labels["val"])) for train, val, correct in read],
         weights,
-        train_seconds,
-        sum(seconds) - train_seconds,
+        sum(seconds[::2]),
+        sum(seconds[1::2]),
     )
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
+import torch
 
-from pagnn_bench.bench import growth, parallel
-from pagnn_bench.bench.child import ChildError, peak_mb, run_child
+from pagnn_bench.bench import child, growth, parallel
+from pagnn_bench.bench.child import ChildError, growth_task, memory_task, peak_mb, run_child
 from pagnn_bench.bench.contenders import Sample, choose_epochs
 from pagnn_bench.bench.document import load_document
 from pagnn_bench.bench.growth import Size, slope
 from pagnn_bench.bench.speed import CSR, OURS, PLAIN, rows_of
 from pagnn_bench.cli import main
+from tests.bench.common import CPU, small_cell
 
 RUN_SWEEP = parallel.run_sweep
 QUICK = [
@@ -142,6 +144,17 @@ def test_peak_memory_is_that_of_a_process_of_its_own(folder):
     assert peak_mb() > 50
 
 
+def test_the_memory_of_a_gpu_is_measured_with_either_task(monkeypatch):
+    """The GPU is made up; what trains is the CPU."""
+    memory, cell = child._device_memory, small_cell("mf", "type1")
+    assert memory(CPU) == {}
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 321.4 * 2**20)
+    monkeypatch.setattr(child, "_device_memory", lambda device: memory(torch.device("cuda", 0)))
+    where = {"threads": 1, "device": "cpu"}
+    for task in (growth_task(cell, 1, 1, **where), memory_task(cell, OURS, 1, None, **where)):
+        assert child._measure(task)["device_mb"] == 321.4
+
+
 def test_a_child_that_fails_says_why():
     with pytest.raises(ChildError, match="KeyError: 'threads'"):
         run_child({"kind": "memory"})
@@ -232,12 +245,12 @@ def test_a_broken_round_keeps_those_before(folder, capsys, monkeypatch):
     monkeypatch.setattr(growth, "AXES", {"seeds": [Size(), Size(seeds=2)]})
     answers = [{"epochs": 3, **dict.fromkeys(growth.MEASURED, value)} for value in (2.0, 4.0)]
 
-    def child(task):
+    def broken(task):
         if not answers:
             raise ChildError("was killed by signal 9; too little memory?")
         return answers.pop(0)
 
-    monkeypatch.setattr(growth, "run_child", child)
+    monkeypatch.setattr(growth, "run_child", broken)
     assert main([*QUICK, "--growth", "-o", "growth.json"]) == 1
     assert "too little memory" in capsys.readouterr().err
     points = load_document(folder / "growth.json")["points"]

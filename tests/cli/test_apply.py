@@ -181,6 +181,8 @@ def test_refusals(folder, capsys, monkeypatch):
     }
     for words, sentence in wrong.items():
         assert refusal(capsys, folder, [*APPLY, *words]) == sentence
+    no_gpu = refusal(capsys, folder, [*APPLY, "device=cuda:99"])
+    assert no_gpu.startswith("device=cuda:99: torch sees ")
     assert refusal(capsys, folder, ["apply", "method=fp"]).startswith(
         "apply: the following arguments are required: -o"
     )

@@ -212,8 +212,16 @@ def test_wrong_combinations(capsys, folder):
         check_refusal(refusal(capsys, folder, [*RUN, *words.split()]), start, offered)
 
 
-def test_a_gpu_that_is_not_there(capsys, folder):
-    assert refusal(capsys, folder, [*RUN, "device=cuda:99"]).startswith("device=cuda:99: torch sees ")
+@pytest.mark.parametrize("n_jobs", ["auto", "1"])
+def test_a_gpu_that_is_not_there(capsys, folder, n_jobs):
+    command = [*RUN, "device=cuda:99", f"n_jobs={n_jobs}"]
+    assert refusal(capsys, folder, command).startswith("device=cuda:99: torch sees ")
+
+
+@pytest.mark.parametrize("cluster", [["backend=ray", "backend.address=nowhere"], ["backend=slurm"]])
+def test_a_gpu_that_a_cluster_does_not_grant(capsys, folder, cluster):
+    sentence = refusal(capsys, folder, [*RUN, "device=cuda", *cluster])
+    assert sentence.startswith("backend.gpus=0: device=cuda needs backend.gpus=1")
 
 
 @pytest.mark.parametrize("place", ["file", "file/below"])

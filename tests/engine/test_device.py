@@ -23,14 +23,14 @@ def machine(monkeypatch):
     """A machine on which torch sees GPUs, some of which raise what the list says when they are used."""
 
     def make(
-        faults: list[str | None], cuda: str | None = "13.0", driver: str | None = "580.65.06"
+        faults: list[str | Exception | None], cuda: str | None = "13.0", driver: str | None = "580.65.06"
     ) -> list[int]:
         opened: list[int] = []
 
         def compute(device: torch.device) -> None:
             opened.append(device.index)
             if reason := faults[device.index]:
-                raise torch.AcceleratorError(reason)
+                raise reason if isinstance(reason, Exception) else torch.AcceleratorError(reason)
 
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         monkeypatch.setattr(torch.version, "cuda", cuda)
@@ -119,6 +119,36 @@ def test_a_gpu_that_was_asked_for_is_refused_in_a_sentence(machine):
     )
     machine([], cuda=None, driver=None)
     assert "is a CPU build; no NVIDIA driver found): install a CUDA build" in refusal("cuda")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "advice"),
+    [
+        (
+            torch.cuda.DeferredCudaCallError("CUDA call failed lazily at initialization\n\nCUDA call was"),
+            "CUDA call failed lazily at initialization",
+            "check that `nvidia-smi` lists the GPU",
+        ),
+        (
+            torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 MiB."),
+            "CUDA out of memory",
+            "end what else uses its memory",
+        ),
+        (
+            torch.AcceleratorError("CUDA error: CUDA-capable device(s) is/are busy or unavailable"),
+            "CUDA error: CUDA-capable device(s) is/are busy or unavailable",
+            "end what else uses it",
+        ),
+        (AssertionError(), "AssertionError", "check that `nvidia-smi` lists the GPU"),
+    ],
+)
+def test_whatever_a_gpu_fails_with_is_a_sentence(machine, error, reason, advice):
+    """Torch's error of an initialisation is no RuntimeError."""
+    machine([error])
+    assert refusal("cuda") == (
+        f"device=cuda: cuda:0 cannot be used: {reason} (torch 2.13.0 is built for CUDA 13.0; NVIDIA driver 580.65.06): "
+        f"{advice}, or give device=cpu."
+    )
 
 
 def test_a_gpu_that_miscalculates_is_broken(monkeypatch):

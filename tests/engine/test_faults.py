@@ -17,7 +17,7 @@ from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.sweep import compose_combinations
 from pagnn_bench.engine import execute
 from pagnn_bench.engine.execute import Executor
-from pagnn_bench.engine.faults import is_device_lost, is_out_of_memory
+from pagnn_bench.engine.faults import free_memory, is_device_lost, is_out_of_memory
 from pagnn_bench.records.store import Store
 from tests.engine.failing import TRAINED, add_methods
 
@@ -98,6 +98,8 @@ def fits(most: int, monkeypatch) -> list[int]:
                 raise torch.OutOfMemoryError("CUDA out of memory.")
             on_epoch(epoch, finished)
 
+        if len(dropout) > most:
+            network.__dict__["itself"] = network  # so that only free_memory can free it
         held.append(weakref.ref(network))
         return real(network, graph, protocols, dropout, device, curve, stop, rates, **more)
 
@@ -123,6 +125,15 @@ def test_the_stack_is_halved_and_the_size_remembered(monkeypatch):
     tried.clear()
     executor.run(other, 0, range(2))
     assert tried == [2], "another method may need less"
+
+
+def test_a_gpu_gets_back_what_torch_keeps(monkeypatch):
+    emptied = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: emptied.append("GPU"))
+    free_memory(CPU)
+    assert emptied == []
+    free_memory(GPU)
+    assert emptied == ["GPU"]
 
 
 def test_a_stack_of_one_is_a_failure(monkeypatch):

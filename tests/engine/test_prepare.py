@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+import torch
 
 from pagnn_bench.bench import child
 from pagnn_bench.bench.measure import MeasureSettings, measure_place
@@ -18,6 +19,7 @@ from pagnn_bench.config.identity import Cell
 from pagnn_bench.engine.execute import Executor
 from pagnn_bench.engine.plan import Batch
 from pagnn_bench.engine.prepare import graph_of, hide_mask, prepare
+from pagnn_bench.methods.base import Prepared
 from pagnn_bench.methods.imputation import ImputationMethod
 from pagnn_bench.missing import IncompleteGraph
 from tests.bench.common import CPU, small_cell
@@ -103,6 +105,15 @@ def test_copying_the_graph_is_not_the_methods_time(spied, monkeypatch):
 
     monkeypatch.setattr(IncompleteGraph, "for_method", slow)
     assert prepare(hide_mask(spied, 0, CPU)).seconds < COPY_SECONDS
+
+
+def test_what_a_gpu_is_still_doing_is_the_methods_time(spied, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: time.sleep(COPY_SECONDS))
+    masked = hide_mask(spied, 0, CPU)
+    assert prepare(masked).seconds < COPY_SECONDS
+    monkeypatch.setattr(Spy, "prepare", lambda *_: Prepared(lambda seeds, gain: None))
+    elsewhere = replace(masked, context=replace(masked.context, device=torch.device("cuda", 0)))
+    assert prepare(elsewhere).seconds >= COPY_SECONDS
 
 
 @pytest.mark.parametrize(("missing", "told"), [("class", (0.1, 1)), ("type1", (0, 0.03))])

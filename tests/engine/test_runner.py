@@ -106,6 +106,14 @@ def test_cells_of_the_same_name_are_told_apart(capsys):
     assert "rate 0.5 (protocol paper, " in capsys.readouterr().out
 
 
+def test_what_a_cpu_took_says_nothing_about_a_gpu(capsys):
+    assert main(["run", *TINY]) == 0
+    for device, told in (("cpu", True), ("cuda", False)):
+        capsys.readouterr()
+        assert main(["run", *TINY, "seeds=9", f"device={device}", "dry_run=true"]) == 0
+        assert (", about " in capsys.readouterr().out) == told
+
+
 def test_more_seeds_extend_a_result_and_change_none(capsys):
     assert main(["run", *TINY]) == 0
     before = records()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -134,6 +135,15 @@ def test_gain_judges_numbers_by_their_deviation():
     # The mean of a column is half a variance off on average, whatever the column's range.
     means = (x.sum(dim=0) / known.sum(dim=0)).expand_as(x)
     assert score(means, x, numbers) == pytest.approx(0.5, rel=1e-3)
+
+
+def test_gain_does_not_judge_by_what_is_no_number():
+    """Not even where nothing is judged: with numbers among the columns, the loss of every entry is computed."""
+    incomplete = hide(mixed_graph(), masks("cells"))
+    unit = UnitRange.of(incomplete)
+    x, judged = torch.from_numpy(unit.scaled(incomplete)), torch.from_numpy(incomplete.observed.dense())
+    p = torch.where(judged, x, torch.nan)
+    assert math.isnan(Score.of(incomplete, unit, torch.device("cpu"))(p, x, judged))
 
 
 @pytest.mark.parametrize(("method", "pattern"), [(vae, "cells"), (gain, "cells"), (sat, "rows")])

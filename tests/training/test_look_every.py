@@ -145,3 +145,35 @@ def test_a_gpu_notes_the_time_itself(monkeypatch):
     start, middle, end = (clock.now() for _ in range(3))
     assert Clock.between(start, middle) == 0.25
     assert Clock.between(start, end) == 0.5
+
+
+@pytest.mark.parametrize("look_every", [1, 4])
+def test_only_moments_that_a_gpu_has_passed_are_compared(look_every, monkeypatch):
+    """Torch raises where an event is asked for before the device came to it: something later must have been read."""
+    noted, passed, read = [], set(), torch.Tensor.cpu
+
+    class Strict:
+        def __init__(self, device):
+            pass
+
+        def now(self):
+            noted.append(len(noted))
+            return noted[-1]
+
+        @staticmethod
+        def between(start, end):
+            assert {start, end} <= passed, "torch: both events must be completed"
+            return float(end - start)
+
+    def cpu(tensor):
+        passed.update(noted)
+        return read(tensor)
+
+    monkeypatch.setattr(loop, "Clock", Strict)
+    monkeypatch.setattr(torch.Tensor, "cpu", cpu)
+    complete = random_graph(nodes=30)
+    incomplete = hide(complete, random_observed(complete, "cells", 0.4))
+    protocol = Protocol(0.05, 5e-3, 20, 8, "val_loss", 1.414, "none")
+    result = run(pagnn(), incomplete, [0], protocol=protocol, look_every=look_every)
+    assert result.train_seconds == 8, "of one moment to the next in each epoch"
+    assert 8 <= result.eval_seconds < 9, "the same, and the test"

@@ -84,15 +84,17 @@ def check_backend(config: Any) -> Entry:
 
 
 def with_device(settings: Settings) -> Settings:
-    """The settings with what a cluster grants: without a GPU for it, a batch is trained on the CPU.
+    """The settings with what a cluster grants: ``auto`` is the GPU of a job that was given one, else the CPU.
 
-    Ray and Slurm may let a job see GPUs that were not granted to it, so that all jobs would meet on the first.
+    Ray and Slurm may let a job see GPUs that were not granted to it, so that all jobs would meet on the first. A job
+    whose GPU is broken must not train on the CPU instead, of which nobody would hear.
     """
-    if settings.backend.get("gpus") != 0:
-        return settings
-    if str(settings.device).startswith("cuda"):
+    gpus = settings.backend.get("gpus")
+    if gpus == 0 and str(settings.device).startswith("cuda"):
         refuse("backend.gpus", 0, f"device={settings.device} needs backend.gpus=1, or device=cpu")
-    return replace(settings, device="cpu") if settings.device == "auto" else settings
+    if gpus is None or settings.device != "auto":
+        return settings
+    return replace(settings, device="cuda" if gpus else "cpu")
 
 
 def open_backend(settings: Settings) -> Backend:

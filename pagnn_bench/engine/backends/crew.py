@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import time
@@ -14,9 +15,11 @@ from typing import Any, TypeAlias
 from pagnn_bench.engine.backends.cards import hold_card
 from pagnn_bench.engine.backends.nursery import start_worker
 from pagnn_bench.engine.backends.work import perform
-from pagnn_bench.engine.outcome import Outcome
+from pagnn_bench.engine.outcome import DeviceLost, Outcome
 from pagnn_bench.engine.plan import Batch, Job, Settings
 from pagnn_bench.engine.progress import UnderWay, Watcher
+
+logger = logging.getLogger(__name__)
 
 NOTE_SECONDS = 0.5  # how often a worker says how far it is
 
@@ -66,7 +69,7 @@ class Crew:
     """Trains jobs in processes of its own.
 
     Attributes:
-        settings: one per process, which may differ in their devices.
+        settings: one per process, which may differ in their devices; those whose GPU can still be used.
         threads: of every process.
         show: called now and then with what is under way.
         perform: what a worker does with a job.
@@ -79,7 +82,11 @@ class Crew:
     _workers: list[_Worker] = field(default_factory=list)
 
     def train(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Outcome] | None]]:
-        """The outcomes of every job as soon as it is done; None if its process died."""
+        """The outcomes of every job as soon as it is done; None if its process died.
+
+        Raises:
+            DeviceLost: none of the GPUs can be used any more.
+        """
         waiting = list(jobs)
         try:
             for settings in self.settings[: len(jobs)]:
@@ -111,6 +118,9 @@ class Crew:
             worker.pid = message
         elif isinstance(message, str):
             worker.note = message
+        elif not message[0].begun:
+            waiting.insert(0, job)
+            self._retire(worker, message[0], waiting)
         elif any(outcome.device_lost for outcome in message):
             self._replace(worker, waiting)
             yield job, message
@@ -124,6 +134,20 @@ class Crew:
         self._workers.remove(worker)
         if waiting:
             self._hire(worker.settings, waiting)
+
+    def _retire(self, worker: _Worker, outcome: Outcome, waiting: list[Job]) -> None:
+        """Give up the GPU of a worker that could not open it; who was let go for want of work may be wanted again."""
+        device = worker.settings.device
+        reason = str(outcome.error).removeprefix("RequestError: ").replace("cuda:0", device)
+        logger.warning("%s It is left out from here on.", reason)
+        worker.connection.close()
+        self._workers.remove(worker)
+        self.settings = [own for own in self.settings if own.device != device]
+        if not self.settings:
+            raise DeviceLost("No GPU is left")
+        busy = [other.settings for other in self._workers]
+        if idle := [own for own in self.settings if not any(own is other for other in busy)]:
+            self._hire(idle[0], waiting)
 
     def _hand_out(self, worker: _Worker, waiting: list[Job]) -> None:
         """Give a worker its next job, or let it go."""

@@ -61,14 +61,14 @@ class LocalBackend(Backend):
             replace(self.settings, threads=threads, device=device)
             for device in itertools.islice(devices, self.processes)
         ]
-        orphans = []
-        for job, outcomes in Crew(workers, threads, show, perform_and_tell).train(jobs):
+        orphans, crew = [], Crew(workers, threads, show, perform_and_tell)
+        for job, outcomes in crew.train(jobs):
             if outcomes is None:
                 orphans.append(job)
             else:
                 yield from outcomes
         for orphan in orphans:
-            [(job, outcomes)] = Crew(workers[:1], threads, show, perform_and_tell).train([orphan])
+            [(job, outcomes)] = Crew(crew.settings[:1], threads, show, perform_and_tell).train([orphan])
             yield from outcomes or [Outcome.lost(batch, WorkerLost(LOST)) for batch in job]
 
 

@@ -69,8 +69,10 @@ def perform(
         message, trace = f"{type(error).__name__}: {error}", traceback.format_exc()
         if is_out_of_memory(error):
             message = f"{message} {TOO_LARGE}"
-        lost = is_device_lost(error, executor.device if executor else None)
+        begun = executor is not None
+        lost = not begun or is_device_lost(error, executor.device if executor else None)
+        provenance = collect_provenance(**facts)
         return [
-            Outcome(batch, collect_provenance(**facts), error=message, traceback=trace, device_lost=lost)
+            Outcome(batch, provenance, error=message, traceback=trace, device_lost=lost, begun=begun)
             for batch in job
         ]

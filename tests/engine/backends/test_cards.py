@@ -11,10 +11,10 @@ import torch
 
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.engine import device
-from pagnn_bench.engine.backends import cards, crew, local, with_device
+from pagnn_bench.engine.backends import cards, crew, local, with_device, work
 from pagnn_bench.engine.backends.cards import VISIBLE, devices_here, hold_card
 from pagnn_bench.engine.backends.nursery import cool_down
-from pagnn_bench.engine.outcome import Outcome
+from pagnn_bench.engine.outcome import DeviceLost, Outcome
 from pagnn_bench.engine.plan import Batch, Job, Settings
 from tests.engine.test_plan import SETTINGS
 from tests.records.common import CELL
@@ -115,7 +115,11 @@ def tells(job: Job, settings: Settings, connection) -> list[Outcome]:
 
 @pytest.mark.parametrize(
     ("devices", "expected"),
-    [(("cuda:1", "cuda:3"), {("cuda:0", "1"), ("cuda:0", "3")}), (("cpu",), {("cpu", None)})],
+    [
+        (("cuda:1", "cuda:3"), {("cuda:0", "1"), ("cuda:0", "3")}),
+        (("cuda:1",), {("cuda:0", "1")}),
+        (("cpu",), {("cpu", None)}),
+    ],
 )
 def test_every_worker_keeps_the_gpu_it_was_given(monkeypatch, devices, expected):
     monkeypatch.delenv(VISIBLE, raising=False)
@@ -127,6 +131,48 @@ def test_every_worker_keeps_the_gpu_it_was_given(monkeypatch, devices, expected)
     assert {(fact["device"], fact["sees"]) for fact in facts} <= expected
     assert len({(fact["pid"], fact["sees"]) for fact in facts}) == len({fact["pid"] for fact in facts})
     cool_down()
+
+
+def breaks(job: Job, settings: Settings, connection) -> list[Outcome]:
+    """GPUs 1 and up have broken since they were tried."""
+    broken = (
+        {} if settings.device == "cuda:0" else {"error": "RequestError: cuda:0 is on fire.", "begun": False}
+    )
+    return [Outcome(job[0], {}, facts={"device": settings.device}, device_lost=bool(broken), **broken)]
+
+
+def test_a_gpu_that_can_no_longer_be_opened_costs_no_batch(monkeypatch, caplog):
+    """A new worker takes the place of one that lost its GPU, and may find it broken for good."""
+    monkeypatch.setattr(local, "perform_and_tell", breaks)
+    monkeypatch.setattr(local, "devices_here", lambda settings: ("cuda:0", "cuda:1", "cuda:2"))
+    settings = dataclasses.replace(SETTINGS, n_jobs=3, threads=1)
+    for masks in (6, 3):
+        jobs = [(Batch(CELL, mask, [0], 0),) for mask in range(masks)]
+        outcomes = list(local.LocalBackend(settings).outcomes(jobs, lambda tasks: None))
+        assert sorted(outcome.batch.mask for outcome in outcomes) == list(range(masks))
+        assert {outcome.facts["device"] for outcome in outcomes} == {"cuda:0"}
+        assert sorted(caplog.messages) == [
+            f"cuda:{card} is on fire. It is left out from here on." for card in (1, 2)
+        ]
+        caplog.clear()
+    cool_down()
+
+
+def test_without_a_gpu_the_sweep_stops(monkeypatch):
+    monkeypatch.setattr(local, "perform_and_tell", breaks)
+    monkeypatch.setattr(local, "devices_here", lambda settings: ("cuda:1",))
+    settings = dataclasses.replace(SETTINGS, n_jobs=2, threads=1)
+    jobs = [(Batch(CELL, mask, [0], 0),) for mask in range(3)]
+    with pytest.raises(DeviceLost, match="No GPU is left"):
+        list(local.LocalBackend(settings).outcomes(jobs, lambda tasks: None))
+    cool_down()
+
+
+def test_a_process_without_its_gpu_begins_nothing(gpus):
+    gpus(1)
+    [outcome] = work.perform((Batch(CELL, 0, [0], 0),), dataclasses.replace(SETTINGS, device="cuda:1"))
+    assert (outcome.begun, outcome.device_lost) == (False, True)
+    assert outcome.error.startswith("RequestError: device=cuda:1: torch sees 1 GPU here")
 
 
 @pytest.mark.parametrize("name", ["ray", "slurm"])
@@ -143,7 +189,8 @@ def test_a_cluster_that_grants_no_gpu(name):
     assert with_device(asked("auto", 0)).device == "cpu"
     assert with_device(asked("cpu", 0)).device == "cpu"
     for device_name in ("auto", "cuda"):
-        assert with_device(asked(device_name, 0.25)).device == device_name
-    assert (
-        with_device(dataclasses.replace(SETTINGS, device="cuda", backend={"name": "dask"})).device == "cuda"
-    )
+        assert with_device(asked(device_name, 0.25)).device == "cuda", (
+            "a GPU that was granted is used, or named"
+        )
+        dask = dataclasses.replace(SETTINGS, device=device_name, backend={"name": "dask"})
+        assert with_device(dask).device == device_name, "nobody knows what its workers have"
