@@ -183,6 +183,23 @@ def test_parquet_may_call_its_columns_as_nodes_are_called(load, tmp_path, monkey
     assert changed.checksum == expected
 
 
+def test_a_category_that_no_row_has_is_no_class(load, monkeypatch):
+    """A Parquet file may know of more than are there."""
+    expected = load()
+
+    def categorical(content):
+        table = pd.read_csv(content, dtype={"id": str})
+        return (
+            table.assign(topic=pd.Categorical(table["topic"], ["art", "bio", "law"]))
+            if "topic" in table
+            else table
+        )
+
+    monkeypatch.setattr(pd, "read_parquet", categorical)
+    found = load(ending=".parquet")
+    assert (found.num_classes, found.checksum) == (2, expected.checksum)
+
+
 def test_standardised_by_all_nodes(load):
     """The key is read later, when a mask is known; here it must not be refused."""
     assert load(standardise="observed").checksum == load().checksum
