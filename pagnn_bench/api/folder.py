@@ -35,12 +35,15 @@ def check_format(format: str) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder in which something would be lost."""
+    """Refuse a folder in which something would be lost, or which cannot be made; better before a training, too."""
     try:
         here = Path.cwd()
         if folder.absolute() in (here, *here.parents):
             raise RequestError(f"-o {folder}: this folder is in use; give the name of a new one.")
         if not folder.exists():
+            above = next(path for path in folder.absolute().parents if path.exists())
+            if not above.is_dir() or not os.access(above, os.W_OK):
+                raise RequestError(f"-o {folder}: cannot be made in {above}, which is no folder to write to.")
             return
         if not folder.is_dir():
             raise RequestError(f"-o {folder}: this is a file; give the name of a folder.")
@@ -67,13 +70,13 @@ def save(applied: Answers, folder: Path, format: str) -> Path:
     """Write tables, weights and what they are; the folder appears, or changes, when all of it is there."""
     check_format(format)
     check_folder(folder)
-    folder = folder.absolute()
+    name, folder = folder, folder.absolute()
     new = folder.with_name(f".{folder.name}.{os.urandom(4).hex()}.tmp")
     try:
         hashes = {}
-        for name, content in _files(applied, format):
-            write_atomically(new / name, content)
-            hashes[name] = hashlib.sha256(content).hexdigest()
+        for file, content in _files(applied, format):
+            write_atomically(new / file, content)
+            hashes[file] = hashlib.sha256(content).hexdigest()
         about = {**describe(applied), "files": hashes}
         page = readme(about, format).encode()
         write_atomically(new / README, page)
@@ -81,7 +84,7 @@ def save(applied: Answers, folder: Path, format: str) -> Path:
         write_atomically(new / ABOUT, (json.dumps(about, indent=2) + "\n").encode())
         _put(new, folder)
     except OSError as error:
-        raise RequestError(f"-o {folder.name}: cannot be written ({error.strerror}).") from error
+        raise RequestError(f"-o {name}: cannot be written ({error.strerror}).") from error
     finally:
         shutil.rmtree(new, ignore_errors=True)
     return folder

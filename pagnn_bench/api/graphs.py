@@ -71,6 +71,10 @@ def draw_mask(
     Raises:
         RequestError: the request was wrong.
     """
+    if not isinstance(graph, Graph):
+        raise RequestError(
+            f"graph: give what load_graph returns, not a value of the type {type(graph).__name__}."
+        )
     whole(0).check("mask", mask)
     keys: dict[str, Key] = {"missing": missing} if rate is None else {"missing": missing, "rate": rate}
     config = _one(configurations(words, keys, config_dir))

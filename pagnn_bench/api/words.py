@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
@@ -96,7 +97,10 @@ def text_of(value: Any) -> str:
         return f"{{{','.join(f'{key}:{text_of(content)}' for key, content in value.items())}}}"
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(text, str):
-        raise RequestError(f"{value!r}: give a text, a number, true, false, None or a list of these.")
+        raise RequestError(
+            f"{reprlib.repr(value)}: give a text, a number, true, false, None or a list of these; a module by its "
+            "path, such as 'mine.MyGNN', a graph by its file."
+        )
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS_OF_HYDRA:
         return text
     # Inside quotes a backslash counts only in front of a quote, or at the very end.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.schema import Schema, Valid
 from pagnn_bench.data.encode import Encoding
 from pagnn_bench.data.graph import Graph, Split, build_graph, check_labels
@@ -80,9 +81,14 @@ def finish(config: Mapping[str, Any], raw: RawGraph, categorical: Sequence[int] 
     """
     name, features, known = config["name"], raw.features, raw.known
     labels = check_labels(name, raw.labels)
+    if labels.max() == 0:
+        raise RequestError(
+            f"data={name}: all labelled nodes are of one class, so there is nothing to predict."
+        )
     if (encoding := encoding_of(config, raw, categorical)) is not None:
         features, known = encoding.encode(features, known)
-    return build_graph(name, features, raw.edges, labels, choose_split(config, labels, raw.splits), known)
+    split = choose_split(config, labels, raw.splits, raw.names.classes)
+    return build_graph(name, features, raw.edges, labels, split, known)
 
 
 def encoding_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.text import one_line
 from pagnn_bench.data.graph import Split
 from pagnn_bench.data.raw import RawGraph
 
@@ -29,14 +31,17 @@ def read_saved(path: str, content: bytes) -> RawGraph:
     # has allowed some of them for good, would then read its own files in the unsafe way.
     allowed = torch.serialization.get_safe_globals()
     classes = [kind for kind in (Data, DataEdgeAttr, DataTensorAttr, GlobalStorage) if kind not in allowed]
-    try:
-        with torch.serialization.safe_globals(classes):
+    with torch.serialization.safe_globals(classes), warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # of torch, about pickles of other forms: the sentence below is enough
+        try:
             data = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    except Exception as error:  # a damaged pickle may surface as anything
-        reason = " ".join(str(error).split())[:200]
-        raise RequestError(
-            f"data.path={path}: cannot be loaded as a torch_geometric Data of plain tensors ({reason})."
-        ) from error
+        except Exception as error:  # a damaged pickle may surface as anything
+            raise RequestError(
+                f"data.path={path}: cannot be loaded as a torch_geometric Data of plain tensors "
+                f"({_what_else(content) or one_line(str(error))[:200]})."
+            ) from error
     if isinstance(data, dict):
         data = Data.from_dict(data)
     if not isinstance(data, Data):
@@ -44,6 +49,17 @@ def read_saved(path: str, content: bytes) -> RawGraph:
             f"data.path={path}: holds a {type(data).__name__}; save one torch_geometric Data with torch.save."
         )
     return raw_graph(data, f"data.path={path}", "file")
+
+
+def _what_else(content: bytes) -> str:
+    """What is in the file besides plain tensors: torch itself would say how to load it all the same."""
+    from torch.serialization import get_unsafe_globals_in_checkpoint
+
+    try:
+        foreign = get_unsafe_globals_in_checkpoint(io.BytesIO(content))
+    except Exception:  # as above
+        return "it is no file of torch.save"
+    return f"it holds {', '.join(sorted(foreign))}" if foreign else ""
 
 
 def raw_graph(data: Any, where: str, split: str) -> RawGraph:

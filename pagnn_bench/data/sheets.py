@@ -22,6 +22,11 @@ def is_graphml(path: str) -> bool:
     return PurePath(path).suffix.lower() == ".graphml"
 
 
+def is_text(path: str) -> bool:
+    """Whether a file is lines of text, so that its first line may or may not be the names of the columns."""
+    return PurePath(path).suffix.lower() in SEPARATORS
+
+
 def read_sheet(key: str, path: str, content: bytes, text: Sequence[str] | None) -> pd.DataFrame:
     """A table with a line of column names; empty cells are missing.
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.schema import Schema, check_values, one_of, or_null, whole
+from pagnn_bench.config.text import count
 from pagnn_bench.data.graph import Split
 
 
 def choose_split(
-    config: Mapping[str, Any], labels: np.ndarray, published: Mapping[str, Callable[[], Split]]
+    config: Mapping[str, Any],
+    labels: np.ndarray,
+    published: Mapping[str, Callable[[], Split]],
+    classes: Sequence[Any] | None = None,
 ) -> Split:
     """The split that ``data.split`` names.
 
@@ -22,6 +26,7 @@ def choose_split(
             published split where there is one, else random).
         labels: ``[n]`` int64, -1 = unlabelled.
         published: the splits that come with the data; called only when chosen, as one may need its own file.
+        classes: what the user calls the C classes; None: they have no names but their numbers.
     """
     check_values("data.", config, split_schema(published))
     choice = config["split"]
@@ -29,13 +34,15 @@ def choose_split(
         choice = next(iter(published), "random")
     if choice in published:
         return published[choice]()
-    return drawn_split(config, labels, config["split_seed"])
+    return drawn_split(config, labels, config["split_seed"], classes)
 
 
-def drawn_split(config: Mapping[str, Any], labels: np.ndarray, seed: int) -> Split:
+def drawn_split(
+    config: Mapping[str, Any], labels: np.ndarray, seed: int, classes: Sequence[Any] | None = None
+) -> Split:
     """A random split of the sizes that the ``data`` group names."""
     sizes = {key: config[key] for key in ("train_per_class", "num_val", "num_test")}
-    return random_split(labels, seed=seed, **sizes)
+    return random_split(labels, seed=seed, classes=classes, **sizes)
 
 
 def split_schema(published: Iterable[str]) -> Schema:
@@ -50,7 +57,13 @@ def split_schema(published: Iterable[str]) -> Schema:
 
 
 def random_split(
-    labels: np.ndarray, *, seed: int, train_per_class: int, num_val: int, num_test: int | None
+    labels: np.ndarray,
+    *,
+    seed: int,
+    train_per_class: int,
+    num_val: int,
+    num_test: int | None,
+    classes: Sequence[Any] | None = None,
 ) -> Split:
     """Draw ``train_per_class`` nodes of every class, then validation and test nodes from the rest.
 
@@ -59,14 +72,21 @@ def random_split(
         seed: the same seed gives the same split.
         train_per_class, num_val: how many nodes.
         num_test: how many nodes; None takes all that remain.
+        classes: the names of the C classes, for the sentence of a refusal.
     """
     shuffled = np.random.default_rng(seed).permutation(np.flatnonzero(labels >= 0))
     train = []
     for label in range(labels.max() + 1):
         members = shuffled[labels[shuffled] == label]
+        name = label if classes is None else classes[label]
+        if len(members) == 0:
+            raise RequestError(
+                f"data.train_per_class={train_per_class}: no node is of class {name}; classes are counted from 0, "
+                "without gaps."
+            )
         if len(members) < train_per_class:
             raise RequestError(
-                f"data.train_per_class={train_per_class}: class {label} has {len(members)} labelled nodes; "
+                f"data.train_per_class={train_per_class}: class {name} has {count(len(members), 'labelled node')}; "
                 "ask for fewer."
             )
         train.append(members[:train_per_class])
@@ -75,7 +95,7 @@ def random_split(
     if num_val + (num_test or 1) > len(rest):
         raise RequestError(
             f"data.num_val={num_val} and data.num_test={'all the rest' if num_test is None else num_test}: "
-            f"only {len(rest)} labelled nodes remain after the training nodes."
+            f"only {len(rest)} labelled nodes remain after the training nodes; ask for fewer."
         )
     end = None if num_test is None else num_val + num_test
     return Split(*map(np.sort, (chosen, rest[:num_val], rest[num_val:end])), drawn=True)

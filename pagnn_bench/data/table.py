@@ -9,10 +9,10 @@ import numpy as np
 
 from pagnn_bench.config.content import read_unchanged
 from pagnn_bench.config.errors import RequestError
-from pagnn_bench.config.schema import FLAG, TEXT, Schema, Valid, or_null
+from pagnn_bench.config.schema import TEXT, Schema, Valid, or_null
 from pagnn_bench.data.graph import Graph, Split
-from pagnn_bench.data.raw import Names, RawGraph, finish
-from pagnn_bench.data.sheets import is_graphml, read_graphml, read_sheet
+from pagnn_bench.data.raw import STANDARDISE, Names, RawGraph, finish
+from pagnn_bench.data.sheets import is_graphml, is_text, read_graphml, read_sheet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ TABLE_KEYS: Schema = {
     "id": or_null(TEXT),
     "part": or_null(TEXT),
     "ignore": _COLUMNS,
-    "standardise": FLAG,
+    "standardise": STANDARDISE,
     "one_hot": Valid(
         lambda value: value == "auto" or _COLUMNS.accepts(value), f"{_COLUMNS.choices}, or auto"
     ),
@@ -69,6 +69,11 @@ def _read(config: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame, pd.Ser
         raise RequestError("data.nodes: data=table needs the table of the nodes, data.nodes=FILE.csv.")
     contents = read_unchanged(config)
     if is_graphml(config["nodes"]):
+        for key in ("edges", "id"):
+            if config[key]:
+                raise RequestError(
+                    f"data.{key}={config[key]}: {config['nodes']} has edges and ids of its own; leave this out."
+                )
         return read_graphml(config["nodes"], contents["nodes"])
     if not config["edges"]:
         raise RequestError("data.edges: data=table needs the table of the edges, data.edges=FILE.csv.")
@@ -79,14 +84,24 @@ def _read(config: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame, pd.Ser
         raise RequestError(
             f"data.edges={config['edges']}: two columns name the ends of an edge, found {edges.shape[1]}."
         )
-    if key is None:
-        return nodes, edges, nodes.index.astype(str).to_series(index=nodes.index)
+    ids = nodes.index.astype(str).to_series(index=nodes.index) if key is None else _ids(config, nodes, key)
+    # A list of edges often comes without names of columns; its first edge would be lost without a word.
+    first = edges.columns[:2]
+    if is_text(config["edges"]) and first.isin(ids).all():
+        raise RequestError(
+            f"data.edges={config['edges']}: the first line has to name the columns, such as from,to, "
+            f"but {first[0]} and {first[1]} are nodes."
+        )
+    return nodes, edges, ids
+
+
+def _ids(config: Mapping[str, Any], nodes: pd.DataFrame, key: str) -> pd.Series:
     ids = _column(config, nodes, "id", key)
     if ids.isna().any():
         raise RequestError(f"data.id={key}: {int(ids.isna().sum())} nodes have no id.")
     if (twice := ids[ids.duplicated()]).size:
         raise RequestError(f"data.id={key}: ids must differ, but {twice.iloc[0]} stands there twice.")
-    return nodes, edges, ids
+    return ids
 
 
 def _column(config: Mapping[str, Any], nodes: pd.DataFrame, key: str, column: str | None) -> pd.Series:
@@ -119,7 +134,7 @@ def _classes(label: pd.Series) -> tuple[np.ndarray, list[Any]]:
     """(``[n]``: classes in the order of their names, -1 where the cell is empty; these names)."""
     import pandas as pd
 
-    classes = pd.Categorical(label)
+    classes = pd.Categorical(label).remove_unused_categories()  # Parquet knows categories that no row has
     return np.asarray(classes.codes, dtype=np.int64), classes.categories.tolist()
 
 

@@ -62,6 +62,7 @@ def check_graph(cell: Cell, masks: Collection[int]) -> None:
     """Refuse what only the graph itself can tell to be wrong; loads it."""
     graph, method = graph_of(cell), build_method(cell.method)
     graph_on(cell, min(masks))  # a split that cannot be drawn is refused
+    method.check(graph.num_features, graph.num_classes)
     undrawn = splits_vary(cell.missing) and cell.rate == 0
     if graph.known is not None:
         _check_pattern(cell, "cells" if Observed.of(graph.known).rows is None else "rows")

@@ -84,6 +84,9 @@ class Method(ABC):
         """Whether its networks can be trained with precision=bfloat16."""
         return False
 
+    def check(self, features: int, classes: int) -> None:  # noqa: B027
+        """Refuse, before anything is trained, what cannot be made for d attributes and C classes."""
+
     @abstractmethod
     def prepare(self, graph: IncompleteGraph, context: Context) -> Prepared:
         """Do everything that depends on the mask but not on the seed of a trial.

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from pagnn_bench.config.identity import canonical_json
 from pagnn_bench.methods.backbones import backbone
 from pagnn_bench.methods.base import OWN_NETWORK, Context, Prepared, Signal, TwoLayerMethod
+from pagnn_bench.methods.module import ModuleRecipe
 from pagnn_bench.methods.portable import Portable, convolutions, dense, edge_index
 from pagnn_bench.methods.source import source_digest
 from pagnn_bench.methods.values import flag
@@ -30,8 +31,15 @@ class ImputationMethod(TwoLayerMethod):
 
     def _checked_network(self, network: str) -> str:
         if network != OWN_NETWORK:
-            backbone(network, self.hidden, self.layers, self.dropout)  # refuses what is none
+            self._recipe(network)  # refuses what is none
         return network
+
+    def _recipe(self, network: str) -> ModuleRecipe:
+        return backbone(network, self.hidden, self.layers, self.dropout)
+
+    def check(self, features: int, classes: int) -> None:
+        if self.network != OWN_NETWORK:
+            self._recipe(self.network).check(features, classes)
 
     def prepare(self, graph: IncompleteGraph, context: Context) -> Prepared:
         if self.network == OWN_NETWORK:
@@ -39,7 +47,7 @@ class ImputationMethod(TwoLayerMethod):
         signal = self.signal(graph, context)
         assert signal.factors is not None
         _, features, _ = signal.factors  # X̂, with what a method adds to it
-        recipe = backbone(self.network, self.hidden, self.layers, self.dropout)
+        recipe = self._recipe(self.network)
         # Nothing is aggregated before this network, so there is one place for dropout on the input: X̂.
         rate = 0.0 if self.input_dropout == "none" else self.dropout
         return recipe.prepared(graph, features, context, rate, facts=signal.facts, filled=signal.filled)

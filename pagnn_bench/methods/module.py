@@ -138,6 +138,11 @@ class ModuleRecipe:
             raise RequestError(f"{self.who}: has no parameters to train.")
         return module
 
+    def check(self, features: int, classes: int) -> None:
+        """Make it once, and refuse one that cannot be made; its own ``prepare`` may give it another d, which waits."""
+        if self._prepare is None:
+            self.make(features, classes, seed=0)
+
     def prepared(
         self,
         graph: IncompleteGraph,
@@ -271,6 +276,9 @@ class Module(Method):
         numbers = (whole("hidden", hidden), whole("layers", layers), fraction("dropout", dropout))
         self.recipe = ModuleRecipe("method.module", module, *numbers, args=dict(args or {}))
         self.nan = flag("nan", nan)
+
+    def check(self, features: int, classes: int) -> None:
+        self.recipe.check(features, classes)
 
     def prepare(self, graph: IncompleteGraph, context: Context) -> Prepared:
         features = graph.features.toarray()

@@ -111,6 +111,9 @@ def _edges_with_loops(x: Tensor, adjacency: Adj, weight: Tensor | None) -> tuple
         if weight is not None:
             raise ValueError("edge_weight: a sparse adjacency has weights of its own")
         shape = (adjacency.size(0), adjacency.size(1))
+        if isinstance(adjacency, Tensor) and adjacency.layout == torch.sparse_coo:
+            # A copy if it is not sorted: torch_geometric would only mark the caller's own tensor as sorted.
+            adjacency = adjacency.coalesce()
         index, weight = to_edge_index(adjacency)
         adjacency = index.flip(0)  # its rows are targets
     elif isinstance(adjacency, EdgeIndex):

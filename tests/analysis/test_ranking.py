@@ -179,6 +179,11 @@ def test_one_method_only():
     assert advise(ranking) == (
         "Only A can be judged, at 81.00 %: no other method was run, so there is nothing to compare it with."
     )
+    broken = contender("b", [None]), contender("c", [None])
+    assert "at 81.00 %: the other cannot be ranked, so" in advise(rank([contender("a", BEST), broken[0]]))
+    assert "at 81.00 %: none of the other 2 can be ranked, so" in advise(
+        rank([contender("a", BEST), *broken])
+    )
     assert advise(rank([contender("a", [None])])).startswith("No method has a trial that ended")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import hydra
 import numpy as np
 import pytest
+import torch
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hypothesis import given
@@ -123,6 +124,16 @@ def test_wrong_requests_are_exceptions():
     for sentence, keys in wrong.items():
         with pytest.raises(RequestError, match=rf"^{sentence}"):
             run(**{**SHORT, **keys})  # type: ignore[arg-type]
+    graph = load_graph("synthetic", num_nodes=100, num_val=20, train_per_class=5)
+    for value in (graph, torch.nn.Linear):  # the whole of a graph would be pages
+        with pytest.raises(RequestError, match=r"give a text, .* a graph by its file\.$") as caught:
+            run(method=value, **SHORT)  # type: ignore[arg-type]
+        assert len(str(caught.value)) < 200
+        assert "\n" not in str(caught.value)
+    with pytest.raises(
+        RequestError, match=r"^graph: give what load_graph returns, not a value of the type str"
+    ):
+        draw_mask("cora")  # type: ignore[arg-type]
     with pytest.raises(RequestError, match=r"^best=0: give a whole number"):
         apply(best=0)
     assert list(Path().iterdir()) == []

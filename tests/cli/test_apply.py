@@ -167,6 +167,10 @@ def test_refusals(folder, capsys, monkeypatch):
     wrong = {
         ("-o", "full"): "-o full: holds notes.txt, which apply did not write; give a new or an empty folder.",
         ("-o", "file"): "-o file: this is a file; give the name of a folder.",
+        (
+            "-o",
+            "file/out",
+        ): f"-o file/out: cannot be made in {Path('file').absolute()}, which is no folder to write to.",
         ("-o", "."): "-o .: this folder is in use; give the name of a new one.",
         ("--format", "xls"): "format=xls: choose one of npz, csv, parquet.",
         ("--format", "parquet"): "format=parquet: Parquet needs the package pyarrow; "

@@ -78,6 +78,15 @@ def test_the_experiment_on_backbones_has_thirty_cells(capsys, folder):
     assert "30 cells, 750 trials" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [["method=module", "method.module"], ["method=mf", "method.network"]])
+def test_what_cannot_be_made_is_refused_before_anything_is_trained(capsys, folder, words):
+    """PNA needs statistics of the graph, and says so only when its layers are made."""
+    key = words[1]
+    sentence = refusal(capsys, folder, [*RUN, words[0], f"{key}=torch_geometric.nn.PNA"])
+    assert sentence.startswith(f"{key}=torch_geometric.nn.PNA: cannot be made with in_channels=")
+    assert sentence.endswith("'aggregators', 'scalers', and 'deg').")
+
+
 def test_what_is_no_module(capsys, folder, mine):
     sentence = refusal(capsys, folder, [*RUN, "method=module", "method.module=mine_module.Yours"])
     assert sentence.startswith("method.module=mine_module.Yours: cannot be imported (AttributeError: ")

@@ -130,6 +130,11 @@ def test_a_masked_category_is_no_category(load):
         ({**SPARSE_MASK, "observed_shape": np.array([3, 3])}, "observed_data, .* are no CSR matrix"),
         ({"features": None}, "the key features is missing; the file has edges, labels"),
         ({"edges": None}, "the key edges is missing"),
+        ({"labels": np.minimum(LABELS, 0)}, "all labelled nodes are of one class"),
+        (
+            {"labels": np.where(LABELS < 0, -1, LABELS + 1)},
+            "no node is of class 0; classes are counted from 0",
+        ),
         ({"labels": None}, "the key labels is missing"),
         ({"labels": np.where(LABELS < 0, np.nan, LABELS)}, "labels are one integer a node"),
         ({"labels": LABELS[:, None]}, "labels are one integer a node"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 
 import numpy as np
 import pytest
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.data import load_graph
@@ -68,8 +69,13 @@ class Evil:
         ),
         (Data(x=X, edge_index=RING, y=NODE[:-1] % 2), "30 rows of features but 29 labels"),
         (X, "holds a Tensor; save one torch_geometric Data"),
-        (Evil(), "cannot be loaded as a torch_geometric Data of plain tensors"),
-        ({"x": X, "evil": Evil()}, "cannot be loaded as a torch_geometric Data of plain tensors"),
+        (Evil(), r"cannot be loaded as a torch_geometric Data of plain tensors \(it holds posix.mkdir\)"),
+        ({"x": X, "evil": Evil()}, r"torch_geometric Data of plain tensors \(it holds posix.mkdir\)"),
+        (
+            Data(x=X, edge_index=RING, y=NODE % 2, names=np.array(["a"])),
+            r"plain tensors \(it holds numpy._core.multiarray._reconstruct, numpy.dtype, numpy.ndarray\)",
+        ),
+        (HeteroData(), "it holds .*torch_geometric.data.storage.BaseStorage"),
     ],
 )
 def test_mistakes(load, tmp_path, monkeypatch, content, words):
@@ -80,7 +86,9 @@ def test_mistakes(load, tmp_path, monkeypatch, content, words):
     assert not (tmp_path / "was_run").exists()
 
 
-def test_no_file_of_torch(tmp_path, data_config):
-    (tmp_path / "odd.pt").write_bytes(b"plain text")
-    with pytest.raises(RequestError, match="cannot be loaded"):
+@pytest.mark.parametrize("content", [b"", b"plain text", pickle.dumps({"x": np.ones(3)}, protocol=4)])
+def test_no_file_of_torch(tmp_path, data_config, content, recwarn):
+    (tmp_path / "odd.pt").write_bytes(content)
+    with pytest.raises(RequestError, match=r"cannot be loaded .* \(it is no file of torch.save\)"):
         load_graph(data_config("custom", path=str(tmp_path / "odd.pt")))
+    assert not recwarn.list

@@ -129,24 +129,35 @@ def test_graphml_is_both_tables_in_one(load, tmp_path, data_config):
         ({"nodes": NODES.replace("f,5", "a,5")}, "data.id=id: ids must differ, but a stands there twice"),
         ({"nodes": NODES.replace("f,5", ",5")}, "data.id=id: 1 nodes have no id"),
         (
-            {"edges": "a,b\na,b\nx9,b\n7,c\n"},
+            {"edges": "from,to\na,b\nx9,b\n7,c\n"},
             "2 of 6 ends name no node, such as x9; the ids are the column id of",
         ),
-        ({"edges": "a,b\na,b\na,\n"}, "1 of 4 ends name no node, such as an empty cell"),
+        ({"edges": "from,to\na,b\na,\n"}, "1 of 4 ends name no node, such as an empty cell"),
         (
             {"edges": "a,b\n0,6\n", "id": None, "ignore": ["id"]},
             "such as 6; the ids are the rows, counted from 0",
         ),
+        (
+            {"edges": "a,b\nb,c\n"},
+            "the first line has to name the columns, such as from,to, but a and b are nodes",
+        ),
+        (
+            {"edges": "0,1\n1,2\n", "id": None, "ignore": ["id"]},
+            "the first line has to name the columns, .* but 0 and 1 are nodes",
+        ),
         ({"edges": "from;to\na;b\n"}, "two columns name the ends of an edge, found 1"),
         ({"edges": ""}, "data.edges=.*: cannot be read as a table"),
-        ({"train_per_class": 3}, "data.train_per_class=3: class 0 has 2 labelled nodes"),
-        ({"num_val": 4}, "data.num_val=4"),
+        ({"train_per_class": 3}, "data.train_per_class=3: class art has 2 labelled nodes"),
+        (
+            {"num_val": 4},
+            "data.num_val=4 .* labelled nodes remain after the training nodes; ask for fewer",
+        ),
         ({"part": "weight"}, "the parts are train, val, test or an empty cell, found 1.5"),
         ({"nodes": NODES.replace("1e3", "inf")}, "finite numbers, or NaN where they are missing"),
         ({"nodes": None}, "data.nodes: data=table needs the table of the nodes"),
         ({"edges": None}, "data.edges: data=table needs the table of the edges"),
         ({"ending": ".xlsx"}, "the ending tells the format; choose one of .csv, .tsv, .parquet"),
-        ({"ending": ".graphml"}, "cannot be read as GraphML"),
+        ({"ending": ".graphml", "edges": None, "id": None}, "cannot be read as GraphML"),
     ],
 )
 def test_mistakes(load, changed, words):
@@ -155,10 +166,49 @@ def test_mistakes(load, changed, words):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("key", ["id", "edges"])
+def test_graphml_has_ids_and_edges_of_its_own(data_config, tmp_path, key):
+    path, other = tmp_path / "graph.graphml", tmp_path / "edges.csv"
+    nx.write_graphml(nx.path_graph(3), path)
+    other.write_text("from,to\n0,1\n")
+    with pytest.raises(RequestError, match=f"data.{key}=.*edges.csv: .*graphml has edges and ids of its own"):
+        load_graph(data_config("table", nodes=str(path), label="topic", **{key: str(other)}))
+
+
+def test_parquet_may_call_its_columns_as_nodes_are_called(load, tmp_path, monkeypatch):
+    """It has names of columns for certain; pandas calls them by their numbers, which are also those of the rows."""
+    expected = load(edges="from,to\n0,1\n1,2\n", id=None, ignore=["id"]).checksum
+    monkeypatch.setattr(pd, "read_parquet", lambda content: pd.read_csv(content, dtype={"id": str}))
+    changed = load(edges="0,1\n0,1\n1,2\n", id=None, ignore=["id"], ending=".parquet")
+    assert changed.checksum == expected
+
+
+def test_a_category_that_no_row_has_is_no_class(load, monkeypatch):
+    """A Parquet file may know of more than are there."""
+    expected = load()
+
+    def categorical(content):
+        table = pd.read_csv(content, dtype={"id": str})
+        return (
+            table.assign(topic=pd.Categorical(table["topic"], ["art", "bio", "law"]))
+            if "topic" in table
+            else table
+        )
+
+    monkeypatch.setattr(pd, "read_parquet", categorical)
+    found = load(ending=".parquet")
+    assert (found.num_classes, found.checksum) == (2, expected.checksum)
+
+
+def test_standardised_by_all_nodes(load):
+    """The key is read later, when a mask is known; here it must not be refused."""
+    assert load(standardise="observed").checksum == load().checksum
+
+
 def test_all_attributes_empty(load):
     nodes = "id,weight,topic\n" + "".join(f"{name},,{name in 'abc'}\n" for name in "abcdef")
     with pytest.raises(RequestError, match="all attributes are missing"):
-        load(nodes, "a,b\na,b\n", one_hot=[])
+        load(nodes, "from,to\na,b\n", one_hot=[])
 
 
 def test_parquet_goes_the_same_way(load, monkeypatch):

@@ -110,6 +110,16 @@ def test_directed_and_weighted_edges_in_every_form_are_as_by_hand(norm, form):
     torch.testing.assert_close(layer.aggregate_observed(X, *weighted_forms()[form]), by_hand(norm))
 
 
+def test_an_unsorted_adjacency_stays_as_it_was():
+    """In two pieces, too: twice an edge of half the weight."""
+    twice = torch.cat([DIRECTED, DIRECTED], dim=1).flip(0)
+    adjacency = torch.sparse_coo_tensor(twice, torch.cat([WEIGHT, WEIGHT]) / 2, (3, 3))
+    found = PaGNNConv(2, 5, norm="m").aggregate_observed(X, adjacency, OBSERVED)
+    torch.testing.assert_close(found, by_hand("m"))
+    assert not adjacency.is_coalesced()
+    torch.testing.assert_close(adjacency.to_sparse_csr().to_dense(), weighted_forms()["COO"][0].to_dense())
+
+
 def test_weights_and_directions_are_those_of_gcnconv_where_everything_is_observed():
     edges = torch.cat([DIRECTED, torch.tensor([[2], [2]])], dim=1)  # and a loop that has a weight already
     weight = torch.tensor([3.0, 5.0, 2.0, 0.5])

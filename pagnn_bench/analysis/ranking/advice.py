@@ -41,7 +41,8 @@ def advise(ranking: Ranking) -> str:
     name, accuracy = chosen.contender.label, f"{chosen.mean:.2f} %"
     if len(ranked) == 1:
         others = len(ranking.places) - 1
-        why = f"none of the other {others} can be ranked" if others else "no other method was run"
+        none = "the other cannot be ranked" if others == 1 else f"none of the other {others} can be ranked"
+        why = none if others else "no other method was run"
         return f"Only {name} can be judged, at {accuracy}: {why}, so there is nothing to compare it with."
     where = _where(ranking)
     if not ranking.tested:
