@@ -164,7 +164,7 @@ def claims(results: Results) -> str:
             # Times are the same whatever the protocol, and one under which nothing was run needs no table.
             if name == names[0] or (told != claim and any(part.was_run for part in told.parts)):
                 rows = [
-                    [part.what, f"{part.outcome}. {part.note}".strip(" ."), *told.row(part)]
+                    [part.title, f"{part.outcome}. {part.note}".strip(" ."), *told.row(part)]
                     for part in told.parts
                     if part.was_run or name == names[0]
                 ]

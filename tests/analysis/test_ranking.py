@@ -179,7 +179,7 @@ def test_one_method_only():
     assert advise(ranking) == (
         "Only A can be judged, at 81.00 %: no other method was run, so there is nothing to compare it with."
     )
-    assert advise(rank([contender("a", [None])])).startswith("No method has a trial that ended")
+    assert advise(rank([contender("a", [None])])).startswith("No method has a finished trial")
 
 
 def test_the_sentence_says_how_many_were_compared():
