@@ -21,8 +21,8 @@ from pagnn_bench.methods.base import Context, Prepared, say_nothing
 from pagnn_bench.methods.imputation import imputation_error
 from pagnn_bench.methods.recovery import recovery
 from pagnn_bench.missing import IncompleteGraph, hide, observe, splits_vary, standardise
+from pagnn_bench.missing.label_share import mask_label_share
 from pagnn_bench.missing.natural import scored
-from pagnn_bench.missing.telling import mask_label_share
 from pagnn_bench.nn.network import StackedNetwork
 from pagnn_bench.training.loop import Protocol
 
