@@ -110,7 +110,7 @@ def tells(job: Job, settings: Settings, connection) -> list[Outcome]:
             job[0], {}, facts={"device": settings.device, "sees": os.environ.get(VISIBLE), "pid": os.getpid()}
         )
     ]
-    return crew.perform_and_tell(job, settings, connection)
+    return crew.perform_and_report(job, settings, connection)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def tells(job: Job, settings: Settings, connection) -> list[Outcome]:
 )
 def test_every_worker_keeps_the_gpu_it_was_given(monkeypatch, devices, expected):
     monkeypatch.delenv(VISIBLE, raising=False)
-    monkeypatch.setattr(local, "perform_and_tell", tells)
+    monkeypatch.setattr(local, "perform_and_report", tells)
     monkeypatch.setattr(local, "devices_here", lambda settings: devices)
     settings = dataclasses.replace(SETTINGS, n_jobs=2, threads=1)
     jobs = [(Batch(CELL, mask, [0], 0),) for mask in range(6)]
