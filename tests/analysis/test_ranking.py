@@ -132,7 +132,7 @@ def test_a_method_with_fewer_masks_is_shown_but_not_ranked():
     assert "not ranked: 2 of 5 masks" in markdown(short, contender("best", BEST), contender("far", FAR))
 
 
-def test_failed_trials_are_in_no_mean_and_are_told():
+def test_failed_trials_are_left_out_of_means_and_counted():
     shaky = contender("shaky", {mask: [value, None] for mask, value in enumerate(BEST)})
     gone = contender("gone", {mask: [None] for mask in range(5)})
     near, far = contender("near", NEAR), contender("far", FAR)

@@ -186,7 +186,7 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize(("words", "sentence"), SENTENCES.items())
-def test_a_wrong_request_is_told_in_one_sentence(words, sentence, capsys, folder):
+def test_a_wrong_request_is_refused_in_one_sentence(words, sentence, capsys, folder):
     assert main([*QUICK, *words]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -23,7 +23,7 @@ def test_bold_is_the_highest_if_it_is_so_on_common_masks_too(store, capsys, on_m
     assert "in bold the highest, provided it is also the highest on common masks" in text
 
 
-def test_a_single_mask_is_not_the_best_where_others_have_more(store, capsys):
+def test_a_single_mask_is_never_best_where_others_have_more(store, capsys):
     for method, value, masks in (("mf", 70.0, 2), ("pagnn_n", 71.0, 3), ("zero", 80.0, 1)):
         save_trials(store, make_cell(method), lambda mask, seed, v=value: v, masks=range(masks), seeds=[0])
     text = tables(store, capsys, "--table", "2")
