@@ -128,11 +128,11 @@ def render(status: Status, every: bool = False) -> str:
     """The status as lines for a terminal; with many cells, finished ones only if ``every`` is set."""
     if not status.cells:
         return "Nothing has been run yet."
-    shown = [item for item in status.cells if item.failed or item.todo]
+    listed = [item for item in status.cells if item.failed or item.todo]
     if every or len(status.cells) <= SCREENFUL:
-        shown = status.cells
-    lines = _table(shown) if shown else []
-    if hidden := len(status.cells) - len(shown):
+        listed = status.cells
+    lines = _table(listed) if listed else []
+    if hidden := len(status.cells) - len(listed):
         lines.append(f"{count(hidden, 'finished cell')} not shown (--all shows them)")
     return "\n".join([*lines, f"{_total(status)}."])
 

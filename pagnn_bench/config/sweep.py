@@ -81,7 +81,7 @@ class _Composer:
         """The configurations of all combinations of these words."""
         words = [word for word in words if word not in NO_EXPERIMENT]
         if multirun and (several := self._each_experiment(words)):
-            # Each has its own axes, so treat each as a command of its own.
+            # Each has its own axes, so treat each as a separate command.
             return [tree for single in several for tree in _Composer(self.name).all(single, multirun)]
         swept = [word for word in words if self.parse(word).is_sweep_override()]
         fixed = tuple(word for word in words if word not in swept and self.is_choice(word))

@@ -143,10 +143,10 @@ def save_figure(figure: Figure, folder: Path, formats: Sequence[str] = FORMATS) 
     with matplotlib.rc_context(STYLE):
         sheet = Sheet()
         if figure.legend:
-            beside = entries_abreast([text for text, *_ in figure.legend], width)
-            below = 0.15 + 0.2 * math.ceil(len(figure.legend) / beside)
+            abreast = entries_abreast([text for text, *_ in figure.legend], width)
+            below = 0.15 + 0.2 * math.ceil(len(figure.legend) / abreast)
             handles = [_handle(*entry) for entry in figure.legend]
-            sheet.legend(handles=handles, loc="lower center", ncols=beside)
+            sheet.legend(handles=handles, loc="lower center", ncols=abreast)
         sheet.set_size_inches(width, rows * figure.size[1] + below)
         for number, panel in enumerate(figure.panels):
             row, column = divmod(number, columns)
