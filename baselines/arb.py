@@ -18,7 +18,7 @@ from pagnn_bench.nn.sparse import csr_tensor
 
 
 class ARB(ImputationMethod):
-    """Feature propagation that mixes in the mean over all nodes and lets observed entries move::
+    """Feature propagation that mixes in the mean over all nodes and does not fix observed entries::
 
         X ← α S X + (1 - α) mean over nodes of X        S = D^{-1/2} A D^{-1/2}, no self loops
         X ← β X + (1 - β) X⁽⁰⁾ where observed           X⁽⁰⁾ = M ⊙ X
@@ -31,18 +31,18 @@ class ARB(ImputationMethod):
     Attributes that are not 0 or 1 have their observed mean subtracted first and added at the end.
 
     α, β and the number of steps are chosen on a tenth of the observations, which the search does not start from: by
-    Recall@10 of nodes, or by the squared error where attributes are not binary, as in the released code. That code
-    knows missing nodes only; where single entries are missing, a tenth of the observed entries is ranked at once, and
-    what counts is the share of ones among as many highest as there are ones.
+    Recall@10 of nodes, or by the squared error if attributes are not binary, as in the released code. That code handles
+    only missing nodes; if single entries are missing, a tenth of the observed entries is ranked at once, and the score
+    is the share of ones among the highest, as many as there are ones.
 
     Other differences: the released code searches on the true attributes of further nodes, which it then does not start
-    from; it returns the moved observed entries, which keep their values here; and it begins with 0 in missing entries
-    where others are centred.
+    from; it returns the changed observed entries, which keep their values here; and it starts with 0 in missing entries
+    even if the others are centred.
 
     Args:
-        num_iterations: most steps.
+        num_iterations: maximum number of steps.
         search: choose the constants as above.
-        alpha, beta: α and β, in [0, 1), without a search, or where nothing can be held out.
+        alpha, beta: α and β, in [0, 1), without a search, or if nothing can be held out.
         **common: see :class:`~pagnn_bench.methods.base.TwoLayerMethod`.
     """
 

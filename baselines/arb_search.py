@@ -1,4 +1,4 @@
-"""The step of ARB, and the search of its constants on observations that it does not start from."""
+"""The step of ARB, and the search for its constants on observations that it does not start from."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pagnn_bench.missing import Observed
 HELD_OUT = 0.1  # of the observations; the paper takes as many nodes
 RECALL_AT = 10  # code of ARB, validators/estimation.py: the first of its ks
 PRECISION = 0.01  # of the constants: utils.py, SearchPoints.search
-SEARCH_ENTRIES = 1 << 22  # a random sample of the attributes, of so many entries, stands for all of them
+SEARCH_ENTRIES = 1 << 22  # the search uses a random sample of the attributes with this many entries
 
-Judge: TypeAlias = "Callable[[Tensor], float]"  # what was diffused to the entries held out → loss
+Judge: TypeAlias = "Callable[[Tensor], float]"  # values diffused to the held-out entries → loss
 
 
 def boost(
@@ -43,18 +43,18 @@ def search_constants(
     most: int,
     rng: np.random.Generator,
 ) -> tuple[float, float, int] | None:
-    """(α, β, steps) of the lowest loss on a tenth of the observed nodes, or entries where single ones are missing.
+    """(α, β, steps) with the lowest loss on a tenth of the observed nodes, or of entries if single ones are missing.
 
     Args:
         observed: M.
         matrix: S.
         start: X⁽⁰⁾ [n, d].
         binary: whether all attributes are 0 or 1.
-        most: steps.
-        rng: which attributes and observations.
+        most: maximum number of steps.
+        rng: draws the attributes and observations.
 
     Returns:
-        None where a single node or entry is observed, or no 1 is among those held out.
+        None if only one node or entry is observed, or those held out contain no 1.
     """
     columns = rng.permutation(start.shape[1])[: max(1, SEARCH_ENTRIES // len(start))]
     known, start = observed.dense()[:, columns], start[:, columns]
@@ -91,7 +91,7 @@ def missed_of_nodes(truth: Tensor, nodes: int, depth: int) -> Judge:
 
 
 def missed_of_all(truth: Tensor) -> Judge:
-    """The share of zeros among the highest scores, of which there are as many as ones."""
+    """The share of zeros among the highest scores, as many as there are ones."""
     ones = int(truth.sum())
     return lambda scores: 1 - float(truth[scores.topk(ones).indices].mean())
 
@@ -99,14 +99,14 @@ def missed_of_all(truth: Tensor) -> Judge:
 def held_out_losses(
     matrix: Tensor, start: np.ndarray, learned: np.ndarray, held: np.ndarray, most: int, judge: Judge
 ) -> Callable[[float, float], np.ndarray]:
-    """(α, β) → the losses [most] on the entries held out after 1, 2, ..., ``most`` steps from those learned.
+    """(α, β) → the losses [most] on the held-out entries after 1, 2, ..., ``most`` steps from the learned ones.
 
     Args:
         matrix: S.
         start: X⁽⁰⁾ [n, k].
         learned, held: bool [n, k], disjoint.
-        most: steps.
-        judge: loss of the scores of the entries held out, in the order of ``start[held]``.
+        most: number of steps.
+        judge: loss of the scores of the held-out entries, in the order of ``start[held]``.
     """
     width = max(1, BLOCK_ENTRIES // len(start))
     node, attribute = np.nonzero(held)
@@ -125,7 +125,7 @@ def held_out_losses(
 
 
 def halving_search(losses: Callable[[float, float], np.ndarray]) -> tuple[float, float, int]:
-    """(α, β, steps) of low loss: from (1/2, 1/2) to the best neighbour until there is none, then half as far."""
+    """(α, β, steps) of low loss: from (1/2, 1/2) to the best neighbour while it is better, then with half the step."""
     seen: dict[tuple[float, float], np.ndarray] = {}
 
     def lowest(place: tuple[float, float]) -> float:

@@ -18,20 +18,20 @@ from pagnn_bench.nn.network import PARTS
 from pagnn_bench.nn.propagate import symmetric_operator
 from pagnn_bench.nn.sparse import csr_tensor
 
-SIMILARITIES = 1 << 22  # that are in memory at a time
+SIMILARITIES = 1 << 22  # held in memory at a time
 
 
 class D2PT(Method):
     """A network without edges on attributes that were spread over two graphs.
 
-    X⁽ᵀ⁾ of X ← (1 - α) ÂX + α M ⊙ X, missing entries being 0, over the given graph and once more over the graph that
-    links every node to its k nearest by the cosine of X⁽ᵀ⁾. Both go through the same two layers; the loss is the cross
-    entropy of the first, λ_a times that of the second, and λ_p times the distance of their class prototypes
-    (:class:`~pagnn_bench.baselines.d2pt_network.D2PTNetwork`). Predictions are those of the first. The method does not
-    look at the mask: an unknown 0 is like an observed one.
+    X⁽ᵀ⁾ results from X ← (1 - α) ÂX + α M ⊙ X, with 0 for missing entries, over the given graph, and again over the
+    graph that links every node to its k nearest by the cosine of X⁽ᵀ⁾. Both go through the same two layers; the loss
+    is the cross entropy of the first, plus λ_a times that of the second, plus λ_p times the distance of their class
+    prototypes (:class:`~pagnn_bench.baselines.d2pt_network.D2PTNetwork`). Predictions are those of the first. The
+    method ignores the mask: an unknown 0 is treated like an observed one.
 
     Only nodes of positive similarity are linked here. A node whose X⁽ᵀ⁾ is 0 has none; the released code links it to
-    some nodes by their place in memory. That code means to divide attributes by their row sums, but does not.
+    arbitrary nodes. That code intends to divide attributes by their row sums, but does not.
 
     Args:
         hidden: width of the hidden layer.
@@ -57,10 +57,8 @@ class D2PT(Method):
     ) -> None:
         self.hidden, self.dropout = whole("hidden", hidden), fraction("dropout", dropout)
         self.num_iterations, self.alpha = whole("num_iterations", num_iterations), fraction("alpha", alpha)
-        self.neighbours, self.augmented = (
-            whole("neighbours", neighbours),
-            not_negative("augmented", augmented),
-        )
+        self.neighbours = whole("neighbours", neighbours)
+        self.augmented = not_negative("augmented", augmented)
         self.alignment = not_negative("alignment", alignment)
         self.temperature = positive("temperature", temperature)
 
@@ -110,7 +108,7 @@ def spread_far(
 
 
 def nearest_nodes(values: np.ndarray, count: int, device: torch.device) -> sp.csr_array:
-    """The graph that links every row of ``values`` [n, d] to the ``count`` others of the highest positive cosine.
+    """The graph that links every row of ``values`` [n, d] to the ``count`` others with the highest positive cosine.
 
     Returns:
         CSR float32 [n, n], binary, symmetric (linked if either is among the other's nearest), zero diagonal.

@@ -17,10 +17,10 @@ from pagnn_bench.nn.network import StackedNetwork
 
 @dataclass(frozen=True)
 class Alignment:
-    """What training sees besides the training nodes.
+    """What training uses besides the training nodes.
 
     Attributes:
-        first, second: attributes of all nodes as spread over the given graph and over that of similar nodes.
+        first, second: attributes of all nodes, spread over the given graph and over the graph of similar nodes.
         nodes, labels: training nodes, int64 [m].
         augmented: λ_a, weight of the cross entropy of the second.
         weight: λ_p, weight of the distance of the prototypes.
@@ -39,9 +39,10 @@ class Alignment:
 class D2PTNetwork(StackedNetwork):
     """H = ReLU(drop(X) W₁ + b₁), logits = drop(H) W₂ + b₂, E = drop(H) W₃ + b₃, and prototypes of the classes.
 
-    A class's prototype is the mean of the rows of E, weighted by how sure the first channel is of a node (1 at training
-    nodes) over the nodes that it puts there. With unit prototypes a_c of the second channel and p_c of the first, the
-    distance is the cross entropy of telling a_c·p_c / τ from a_c·a_k / τ and a_c·p_k / τ of all other classes k.
+    The prototype of a class is the mean of the rows of E over the nodes that the first channel assigns to it,
+    weighted by the first channel's confidence (1 at training nodes). With unit prototypes a_c of the second channel
+    and p_c of the first, the distance is the cross entropy of telling a_c·p_c / τ from a_c·a_k / τ and a_c·p_k / τ of
+    all other classes k.
 
     Args:
         inputs: X of the nodes of every part.
@@ -83,24 +84,26 @@ class D2PTNetwork(StackedNetwork):
     def backward(self, streams: DropoutStreams, objective: Callable[[Tensor], Tensor]) -> Tensor:
         if self.alignment is None:
             return super().backward(streams, objective)
-        given, losses = self.alignment, torch.zeros((), device=self.weight1.device)
+        alignment, losses = self.alignment, torch.zeros((), device=self.weight1.device)
         channels = []
-        for source, weight in ((given.first, 1.0), (given.second, given.augmented)):
+        for source, weight in ((alignment.first, 1.0), (alignment.second, alignment.augmented)):
             hidden = self._hidden(source, streams)
             logits = self._logits(hidden, streams)
-            losses = losses + weight * objective(logits[:, given.nodes])
-            embedded = self._layer(dropout(hidden, streams, self.rate), "3") if given.weight > 0 else None
+            losses = losses + weight * objective(logits[:, alignment.nodes])
+            embedded = None
+            if alignment.weight > 0:
+                embedded = self._layer(dropout(hidden, streams, self.rate), "3")
             channels.append((logits, embedded))
         (logits, first), (_, second) = channels
         if first is not None and second is not None:
             members = self._members(logits)
-            distance = prototype_distance(members @ first, members @ second, given.temperature)
-            losses = losses + given.weight * distance
+            distance = prototype_distance(members @ first, members @ second, alignment.temperature)
+            losses = losses + alignment.weight * distance
         losses.sum().backward()
         return losses.detach()
 
     def _members(self, logits: Tensor) -> Tensor:
-        """Weights of the nodes in the means of the classes, [S, C, n]; the rows of classes that have nodes sum to 1."""
+        """Weights of the nodes in the class means, [S, C, n]; the rows of classes that have nodes sum to 1."""
         assert self.alignment is not None
         nodes = self.alignment.nodes
         sure, label = torch.softmax(logits, dim=-1).max(dim=-1)
@@ -122,7 +125,7 @@ class D2PTNetwork(StackedNetwork):
 
 
 def prototype_distance(first: Tensor, second: Tensor, temperature: float) -> Tensor:
-    """The distance of :class:`D2PTNetwork` between prototypes p and a, each [S, C, h], mean over the classes → [S]."""
+    """The distance of :class:`D2PTNetwork` between prototypes p and a, each [S, C, h], averaged over classes → [S]."""
     p, a = F.normalize(first, dim=-1), F.normalize(second, dim=-1)
     within, across = a @ a.mT / temperature, a @ p.mT / temperature  # [S, C, C]
     same = torch.eye(p.shape[1], dtype=torch.bool, device=p.device)

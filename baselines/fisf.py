@@ -27,13 +27,13 @@ class FISF(ImputationMethod):
 
     L is the γ share of the attributes whose column of X varies least. For f in L a node r_f without attribute f is
     drawn, and a value u_f; x_{r_f f} = u_f counts as observed from then on. With S'_if hops from i to r_f, the columns
-    of L are diffused again, from zero and with c_if = α^{S_if} β^{S'_if}.
+    of L are diffused again, starting from zero and with c_if = α^{S_if} β^{S'_if}.
 
-    Where no observation can be reached c = 0. A component without r_f has no injection, so β^{S'} is left out there.
+    c = 0 where no observation can be reached. A component without r_f has no injection, so β^{S'} is left out there.
 
-    The released code differs: r_f may be an observed node, whose value is then overwritten; draws do not depend on the
-    run's seed; for single missing entries S counts r_f as an observation, for whole rows (and here always) it does not;
-    S = S' = 0 where nothing can be reached.
+    The released code differs: r_f may be an observed node, whose value is then overwritten; draws do not depend on
+    the run's seed; for single missing entries S counts r_f as an observation, while for whole rows (and here always)
+    it does not; S = S' = 0 where nothing can be reached.
 
     Args:
         num_iterations: K.
@@ -80,14 +80,14 @@ class FISF(ImputationMethod):
 
 
 def draw_missing(known: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """For every column of ``known`` (bool [n, k]) one row, uniformly among those where it is False; int [k]."""
+    """One row for every column of ``known`` (bool [n, k]), drawn uniformly where it is False; int [k]."""
     return np.where(known, np.float32(-1), rng.random(known.shape, dtype=np.float32)).argmax(axis=0)
 
 
 def draw_values(graph: IncompleteGraph, columns: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """One value for each of these columns, float32 [k]: U(0, 1), as in the paper, if all observed values lie there.
+    """One value per column, float32 [k]: U(0, 1), as in the paper, if all observed values lie in [0, 1].
 
-    Otherwise uniform in the range of what is observed in the column, or in all columns if that is one value or none.
+    Otherwise uniform in the range of the column's observed values, or of all columns if there are fewer than two.
     """
     drawn = rng.random(len(columns), dtype=np.float32)
     values, known = graph.features.toarray(), graph.observed.dense()
@@ -95,10 +95,8 @@ def draw_values(graph: IncompleteGraph, columns: np.ndarray, rng: np.random.Gene
     if low == 0 and high == 1:
         return drawn
     values, known = values[:, columns], known[:, columns]
-    lows, highs = (
-        values.min(axis=0, where=known, initial=np.inf),
-        values.max(axis=0, where=known, initial=-np.inf),
-    )
+    lows = values.min(axis=0, where=known, initial=np.inf)
+    highs = values.max(axis=0, where=known, initial=-np.inf)
     spread = lows < highs
     lows, highs = np.where(spread, lows, low), np.where(spread, highs, high)
     return (lows + (highs - lows) * drawn).astype(np.float32)

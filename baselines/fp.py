@@ -17,26 +17,26 @@ from pagnn_bench.missing import IncompleteGraph, Observed
 from pagnn_bench.nn.propagate import symmetric_operator
 from pagnn_bench.nn.sparse import csr_tensor
 
-# Columns do not meet during diffusion, so all steps of a few columns run before the next few: a block of this many
-# entries stays in the processor's cache (twice to five times as fast as whole matrices on the paper's graphs).
+# Columns do not interact during diffusion, so all steps of a few columns run before those of the next: a block of this
+# many entries stays in the processor's cache (two to five times as fast as whole matrices on the paper's graphs).
 BLOCK_ENTRIES = 1 << 18
 
-CANDIDATES = 20  # training nodes that each training node is compared with for a link, as in DART's code
+CANDIDATES = 20  # training nodes considered for links with each training node, as in DART's code
 
 
 class FeaturePropagation(ImputationMethod):
     """Diffuses the observed features over the graph and holds the observed entries fixed.
 
     X⁽⁰⁾ = M ⊙ X, then ``num_iterations`` times X ← ÂX with the observed entries reset. The limit minimises the
-    Dirichlet energy: on the missing entries X = ÂX, for every attribute by itself. What no observation reaches is 0.
+    Dirichlet energy: on the missing entries X = ÂX, for each attribute separately. What no observation reaches is 0.
 
     Args:
         num_iterations: steps of the diffusion.
-        link: diffuse over further edges between training nodes of one class (:func:`co_label_links`), the idea of DART
-            (arXiv 2512.06356). The network behind keeps the edges of the graph.
-        random_columns: append so many columns, as a share of d, in which one random node has a value from U(0, 1) that
-            is diffused like an observation. They say where a node is and nothing about its attributes: the control
-            for FISF, which injects such values.
+        link: also diffuse over edges between training nodes of the same class (:func:`co_label_links`), the idea of
+            DART (arXiv 2512.06356). The network that follows keeps the edges of the graph.
+        random_columns: append this many columns, as a share of d, in which one random node has a value from U(0, 1)
+            that is diffused like an observation. They reveal where a node is but nothing about its attributes: the
+            control for FISF, which injects such values.
         **common: see :class:`~pagnn_bench.methods.base.TwoLayerMethod`.
     """
 
@@ -71,8 +71,11 @@ class FeaturePropagation(ImputationMethod):
 
 
 def co_label_links(graph: IncompleteGraph, seed: int) -> sp.csr_array:
-    """A with edges between training nodes of one class, CSR [n, n]: each training node is linked to those of its class
-    among ``CANDIDATES`` training nodes drawn at random. (In DART's code such an edge has one direction.)"""
+    """A with edges between training nodes of the same class, CSR [n, n].
+
+    Each training node is linked to those of its class among ``CANDIDATES`` randomly drawn training nodes. (In DART's
+    code such an edge has only one direction.)
+    """
     rng, train = np.random.default_rng(seed_for("links", seed=seed)), graph.split.train
     draws = min(CANDIDATES, len(train))
     pairs = [(node, other) for node in train for other in rng.choice(train, draws, replace=False)]
@@ -100,7 +103,7 @@ def diffuse(
         confidence: C, [n, 1] or [n, d].
 
     Returns:
-        X, float32 [n, d]; observed entries as they were.
+        X, float32 [n, d]; observed entries are unchanged.
     """
     matrix, result = csr_tensor(operator, device), features.toarray()
     for start, stop, block in observed.column_blocks(BLOCK_ENTRIES):

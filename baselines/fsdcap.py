@@ -35,21 +35,21 @@ class FSDCAP(LearnedImputation):
 
     1. :func:`subgraph_diffusion` fills X.
     2. A GCN is trained on it with the training labels. ŷ_i is the label of a training node and the prediction
-       elsewhere, s_i = max softmax(logits_i / T) its confidence.
-    3. :func:`class_aware` moves missing entries to s_i x_i + (1 - s_i) m_{ŷ_i}, m_c being the mean of class c.
+       elsewhere; s_i = max softmax(logits_i / T) is its confidence.
+    3. :func:`class_aware` moves missing entries to s_i x_i + (1 - s_i) m_{ŷ_i}, where m_c is the mean of class c.
 
-    A second GCN, the network behind the method, is then trained on the result. Steps 1 to 3 run once per mask, or once
-    per seed with ``per_seed``, and are kept like any learned imputation.
+    A second GCN, the network that follows, is then trained on the result. Steps 1 to 3 run once per mask, or once per
+    seed with ``per_seed``, and are cached like any learned imputation.
 
-    The released code starts ŷ from the labels of *all* nodes and puts predictions in at test nodes only, so validation
-    labels enter the features. No label but those of training nodes reaches a method here. For the same reason the
-    first GCN cannot stop by validation accuracy; it is trained for a fixed number of epochs. Further differences: s
-    comes from the same weights as ŷ, not from the last epoch's; a node without neighbours has q = 1, not 0/0.
+    The released code initialises ŷ with the labels of *all* nodes and inserts predictions only at test nodes, so
+    validation labels enter the features. Here a method only gets the labels of training nodes. For the same reason the
+    first GCN cannot stop by validation accuracy; it is trained for a fixed number of epochs. Other differences: s comes
+    from the same weights as ŷ, not from those of the last epoch; a node without neighbours has q = 1, not 0/0.
 
     Args:
         num_iterations: K, steps in a round of the diffusion.
         gamma: γ, the fractional exponent.
-        retain: λ, how much of the round before is added in every step.
+        retain: λ, how much of the previous round is added in every step.
         temperature: T.
         classifier_epochs: epochs of the first GCN.
         **common: see :class:`LearnedImputation`.
@@ -84,7 +84,7 @@ class FSDCAP(LearnedImputation):
 
 
 def first_classifier(graph: IncompleteGraph, signal: Signal, context: Context) -> Iterator[LayeredNetwork]:
-    """A GCN that is trained on the training nodes, after every epoch; its part ``all`` has the logits of all nodes."""
+    """Train a GCN on the training nodes and yield it after every epoch; its part ``all`` gives logits of all nodes."""
     device, target = context.device, torch.from_numpy(graph.labels[graph.split.train]).to(context.device)
     parts = {}
     for part, nodes in (("train", graph.split.train), ("all", np.arange(len(graph.labels)))):
@@ -115,19 +115,20 @@ def subgraph_diffusion(
     """X [n, d], float32, filled by diffusion on subgraphs that grow from the observed nodes.
 
     V_h are the nodes within 1 + 2 + ... + h hops of an observation, G_h the graph between them with self loops, d_k
-    the degree of k in it. The authors' operator, D^{-1/2} A D^{-1/2} of G_h to the power γ entry by entry and rows
-    normalised, is W_ik = d_k^{-γ/2} / Σ_l d_l^{-γ/2}, as d_i cancels. With P = X = M ⊙ X at first, round h is::
+    the degree of k in it. The authors' operator, D^{-1/2} A D^{-1/2} of G_h to the power γ entry by entry with rows
+    normalised, is W_ik = d_k^{-γ/2} / Σ_l d_l^{-γ/2}, since d_i cancels. Starting from P = X = M ⊙ X, round h is::
 
         K times:  X ← W X + λ P inside V_h, 0 outside, observed entries reset
         then:     P ← X / ‖X‖ inside V_h
 
-    Rounds end with the first that brings no node. For whole missing rows V_h, and the norm, belong to the matrix; for
-    single missing entries to a column. W X = Ã(c ⊙ X) ⊘ Ãc with c = d^{-γ/2} inside V_h, else 0, serves all columns.
+    The last round is the first that adds no node. For whole missing rows, V_h and the norm are those of the matrix; for
+    single missing entries, those of each column. W X = Ã(c ⊙ X) ⊘ Ãc with c = d^{-γ/2} inside V_h, else 0, works for
+    all columns.
     """
     hops, values = hop_distance(graph.adjacency, graph.observed), graph.features.toarray()
     matrix = csr_tensor(with_self_loops(graph.adjacency), device)
     farthest = np.where(np.isinf(hops), 0, hops).max(axis=0)
-    # Round h reaches h (h + 1) / 2 hops; the last one is the first that cannot go beyond the one before it.
+    # Round h reaches h (h + 1) / 2 hops; the last round is the first that reaches no further than the previous one.
     last = np.ceil((1 + np.sqrt(1 + 8 * farthest)) / 2).astype(int)
     for rounds in np.unique(last):
         columns = np.flatnonzero(np.broadcast_to(last == rounds, values.shape[1]))
@@ -139,13 +140,13 @@ def subgraph_diffusion(
                 hops if hops.shape[1] == 1 else hops[:, columns],
             )
         )
-        x = before = fixed
+        x = previous = fixed
         for h in range(1, int(rounds) + 1):
             inside = (distance <= h * (h + 1) / 2).to(fixed.dtype)
             weight = torch.where(inside > 0, (matrix @ inside) ** (-gamma / 2), 0)
-            x = _round(matrix, x, retain * inside * before, fixed, known, weight, num_iterations)
+            x = _round(matrix, x, retain * inside * previous, fixed, known, weight, num_iterations)
             norm = (x * inside).norm(dim=0 if inside.shape[1] > 1 else (0, 1), keepdim=True)
-            before = torch.where(inside > 0, x / norm.clamp(min=TINY), before)
+            previous = torch.where(inside > 0, x / norm.clamp(min=TINY), previous)
         values[:, columns] = x.cpu().numpy()
     return values
 
@@ -153,7 +154,7 @@ def subgraph_diffusion(
 def _round(
     matrix: Tensor, x: Tensor, added: Tensor, fixed: Tensor, known: Tensor, weight: Tensor, steps: int
 ) -> Tensor:
-    """``steps`` times X ← Ã(c ⊙ X) ⊘ Ãc where c > 0, else 0, plus what is added; known entries reset; [n, k]."""
+    """``steps`` times X ← Ã(c ⊙ X) ⊘ Ãc where c > 0, else 0, plus ``added``; known entries are reset; [n, k]."""
     result = torch.empty_like(x)
     scale = torch.where(weight > 0, 1 / (matrix @ weight), 0)
     for columns in torch.arange(x.shape[1]).split(max(1, BLOCK_ENTRIES // len(x))):
@@ -173,7 +174,7 @@ def class_aware(
 ) -> np.ndarray:
     """s_i x_i + (1 - s_i) m_{ŷ_i} for all entries, float32 [n, d]; m_c is the mean of class c, weighted by q.
 
-    q_i = 1 - H_i, where H_i is the entropy of the labels ŷ of i and its neighbours, to the base of their number.
+    q_i = 1 - H_i, where H_i is the entropy of the labels ŷ of i and its neighbours, with their number as base.
 
     Args:
         graph: its edges.
@@ -188,7 +189,7 @@ def class_aware(
     total = counts.sum(axis=1)
     share = counts / total[:, None]
     entropy = -(share * np.log(np.where(share > 0, share, 1))).sum(axis=1)
-    weight = 1 - entropy / np.log(np.maximum(total, 2))  # alone, a node agrees with itself
+    weight = 1 - entropy / np.log(np.maximum(total, 2))  # 1 for a node without neighbours
     sums, weights = member.T @ (weight[:, None] * filled), member.T @ weight
     means = np.divide(sums, weights[:, None], out=np.zeros_like(sums), where=weights[:, None] > 0)
     trust = confidence[:, None]

@@ -1,4 +1,4 @@
-"""The ceiling: what the same network reaches when nothing is missing."""
+"""The ceiling: what the same network achieves when nothing is missing."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ class Full(ImputationMethod):
     oracle = True
 
     def impute(self, graph: IncompleteGraph, context: Context) -> sp.csr_array:
-        assert graph.complete is not None  # `hide` puts them in for an oracle
+        assert graph.complete is not None  # `hide` includes them for an oracle
         return graph.complete

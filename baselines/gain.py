@@ -24,34 +24,34 @@ from pagnn_bench.nn.noise import Noise
 NOISE = 0.01  # missing inputs are drawn from U(0, 0.01), as in the authors' code
 EPSILON = 1e-8  # inside the logarithms, as in the authors' code
 CHECK_EVERY = 100  # iterations between two looks at the held-out entries
-FEW_VALUES = 20  # columns with fewer distinct observed values can be rounded, as in the authors' code
+ROUND_BELOW = 20  # columns with fewer distinct observed values can be rounded, as in the authors' code
 
 
 class GAIN(LearnedImputation):
     """GAIN (Yoon, Jordon and van der Schaar, ICML 2018, arXiv 1806.02920), then GCN.
 
-    The generator G fills the missing entries; the discriminator D tells, entry by entry, the observed ones from the
-    filled ones, helped by a hint. With x in [0, 1], mask m, noise z and b ~ Bernoulli(hint_rate) for every entry::
+    The generator G fills the missing entries; the discriminator D tells observed entries from filled ones, helped by a
+    hint. With x in [0, 1], mask m, noise z and b ~ Bernoulli(hint_rate) for every entry::
 
         x̂ = m ⊙ x + (1 − m) ⊙ G(m ⊙ x + (1 − m) ⊙ z, m)            p = D(x̂, m ⊙ b)
         L_D = −mean[m log p + (1 − m) log(1 − p)]
         L_G = −mean[(1 − m) log p] + alpha Σ m (x − G)² / Σ m
 
-    G and D are perceptrons 2d → width → width → d with ReLU and a sigmoid at the end; one step of D and one of G on
-    each batch. A share of the observed entries can be held out (m = 0 for both players): the generator that predicts
-    them best, by cross entropy, is kept, where the authors keep the last one. Numbers (columns of which other values
-    than 0 and 1 are observed) are scaled to [0, 1] by their range, as by the authors; what counts there is half the
-    squared error, in standard deviations.
-    The model knows no edges: all nodes without any attribute (type 1) get the same row, up to the noise.
+    G and D are perceptrons 2d → width → width → d with ReLU and a sigmoid at the end; each batch gives one step of D
+    and one of G. A share of the observed entries can be held out (m = 0 for both players): the generator that
+    predicts them best, by cross entropy, is kept, while the authors keep the last one. Numbers (columns with observed
+    values other than 0 and 1) are scaled to [0, 1] by their range, as by the authors; their score is half the squared
+    error, in standard deviations. The model does not see edges: all nodes without any attribute (type 1) get the same
+    row, up to the noise.
 
     Args:
-        width: units of the hidden layers, at most d, the number of attributes; None is d.
-        iterations: batches to train on, at most.
-        patience: iterations without a better prediction of the held-out entries after which training stops.
+        width: units of the hidden layers, at most d, the number of attributes; None means d.
+        iterations: maximum number of batches to train on.
+        patience: training stops after this many iterations without a better prediction of the held-out entries.
         held_out: share of the observed entries that is held out; 0 trains for all iterations.
         batch: nodes per batch.
         alpha: weight of the reconstruction in L_G.
-        hint_rate: share of the entries of m that D gets to see.
+        hint_rate: share of the entries of m that D sees.
         model_lr: learning rate of both Adams.
         round: round the filled values of columns with few distinct values to whole numbers.
         **common: see :class:`LearnedImputation`.
@@ -116,7 +116,7 @@ class GAIN(LearnedImputation):
         context: Context,
         score: Score,
     ) -> None:
-        """Train both players, and leave the best generator in the game if there are held-out entries to judge it by."""
+        """Train both players; restore the best generator if there are held-out entries to score it."""
         players = game.generator, game.discriminator
         adam_g, adam_d = (torch.optim.Adam(p.parameters(), lr=self.model_lr, fused=True) for p in players)
         best = BestWeights(game.generator, self.patience)
@@ -149,7 +149,7 @@ class GAIN(LearnedImputation):
 
 
 class Game:
-    """The two players and what each of them loses; all arguments are float [b, d], x is 0 where m is 0."""
+    """The two players and their losses; all arguments are float [b, d], x is 0 where m is 0."""
 
     def __init__(self, generator: nn.Module, discriminator: nn.Module, alpha: float, noise: Noise) -> None:
         self.generator, self.discriminator, self.alpha, self.noise = generator, discriminator, alpha, noise
@@ -178,7 +178,7 @@ class Game:
 
 @dataclass(frozen=True)
 class Score:
-    """How badly filled values predict others: cross entropy of words, half the squared error of numbers in deviations.
+    """The error of predicted values: cross entropy of words, half the squared error of numbers in standard deviations.
 
     Attributes:
         words: bool [d].
@@ -196,7 +196,7 @@ class Score:
         return cls(torch.from_numpy(scale.words).to(device), torch.from_numpy(spread).to(device))
 
     def __call__(self, p: Tensor, x: Tensor, judged: Tensor) -> float:
-        """Mean over the judged entries (bool), all [m, d]; NaN if any is, which on a GPU would end the process."""
+        """Mean over the judged entries (bool), all [m, d]; NaN if any is, which on a GPU would crash the process."""
         if p.isnan().any():
             return float("nan")
         if self.words.all():
@@ -220,9 +220,9 @@ def perceptron(features: int, width: int, generator: torch.Generator) -> nn.Sequ
 
 
 def with_constants(filled: np.ndarray, graph: IncompleteGraph) -> np.ndarray:
-    """The observed value in every column in which only one was observed, as in the authors' code; [n, d] → [n, d].
+    """Fill columns with a single observed value with that value, as in the authors' code; [n, d] → [n, d].
 
-    There such a column has no span, so that whatever the generator says is scaled to nothing.
+    In that code such a column has no span, so that the generator's output is scaled to zero.
     """
     values, observed = graph.features.toarray(), graph.observed.dense()
     low = values.min(axis=0, where=observed, initial=np.inf)
@@ -233,5 +233,5 @@ def with_constants(filled: np.ndarray, graph: IncompleteGraph) -> np.ndarray:
 def rounded(filled: np.ndarray, graph: IncompleteGraph) -> np.ndarray:
     """Whole numbers in the columns with few distinct observed values; [n, d] → [n, d]."""
     values, observed = graph.features.toarray(), graph.observed.dense()
-    few = [len(np.unique(column[seen])) < FEW_VALUES for column, seen in zip(values.T, observed.T)]
-    return np.where(few, np.round(filled), filled)
+    discrete = [len(np.unique(column[seen])) < ROUND_BELOW for column, seen in zip(values.T, observed.T)]
+    return np.where(discrete, np.round(filled), filled)

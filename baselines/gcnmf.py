@@ -36,13 +36,14 @@ class GCNmf(Method):
         u_k = Â mean_k W₁ + b₁,   s_k = (Â⊙Â) var_k (W₁⊙W₁)                mean and variance before the ReLU
         H = Σ_k γ_ik E[ReLU(N(u_k, s_k))],   logits = Â H W₂ + b₂
 
-    γ_ik, the responsibility of component k for node i, comes from the observed attributes of i; a node that has none
-    gets γ = π. With nothing missing this is the GCN. The mixture starts from an EM fit to the mean-filled features.
+    γ_ik, the responsibility of component k for node i, comes from the observed attributes of i; a node without any gets
+    γ = π. With nothing missing this is the GCN. The mixture starts from an EM fit to the mean-filled features.
 
-    Corrected with respect to the public code, which ``reference_quirks`` brings back: the log-determinant belongs to
-    each component; γ is computed from the input before dropout; under dropout a variance is multiplied by the square
-    of the factor; the bias comes after aggregation. Dropout of the input is on its aggregated form and the same for
-    all components (:class:`AggregatedLayer`), in the public code before aggregation and different for each.
+    Corrections to the public code, whose form ``reference_quirks`` restores: each component has its own
+    log-determinant; γ is computed from the input before dropout; under dropout a variance is multiplied by the square
+    of the factor; the bias comes after aggregation. Dropout of the input is applied to its aggregated form and is the
+    same for all components (:class:`AggregatedLayer`); in the public code it comes before aggregation and differs
+    between components.
 
     Args:
         hidden: width h of the hidden layer.
@@ -107,9 +108,9 @@ class GCNmf(Method):
 
 
 def fit_mixture(graph: IncompleteGraph, components: int, seed: int) -> Mixture:
-    """Diagonal Gaussian mixture of the mean-filled features, by EM with scikit-learn's defaults.
+    """Fit a diagonal Gaussian mixture to the mean-filled features, by EM with scikit-learn's defaults.
 
-    A column without any observation is filled with 0, so its mean is 0 and its variance the floor of 1e-6.
+    A column without any observation is filled with 0, so its mean is 0 and its variance the minimum of 1e-6.
 
     Returns:
         log π [K], μ [K, d], log σ² [K, d], float32.
@@ -120,7 +121,7 @@ def fit_mixture(graph: IncompleteGraph, components: int, seed: int) -> Mixture:
     known = np.where(graph.observed.dense(), graph.features.toarray().astype(np.float64), np.nan)
     filled = SimpleImputer(strategy="mean", keep_empty_features=True).fit_transform(known)
     with warnings.catch_warnings():
-        # Fewer distinct rows than components, or 100 steps of EM not enough: it is but the start of the training.
+        # Too few distinct rows, or 100 steps of EM were not enough: harmless, as this only initialises training.
         warnings.simplefilter("ignore", ConvergenceWarning)
         random_state = np.random.RandomState(seed % 2**32)
         model = GaussianMixture(components, covariance_type="diag", random_state=random_state).fit(filled)

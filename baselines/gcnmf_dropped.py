@@ -1,4 +1,4 @@
-"""Rows of GCNmf's matrices with the dropout of a seed, a few at a time."""
+"""Rows of GCNmf's matrices with the dropout of one seed, a few at a time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch import Tensor
 
 from pagnn_bench.nn.dropout import KeepBits, filled
 
-# Entries of each matrix that are copied at once: so few that they are still in the cache when they are multiplied, so
-# many that the products are worth a call. A copy of everything takes a half longer, and more where memory is busy.
+# Entries of each matrix that are copied at once: few enough to stay in the cache until they are multiplied, enough for
+# the products to be worth a call. Copying everything at once takes half as long again, and more if memory is busy.
 ENTRIES = 128 * 1536
 
 
@@ -24,7 +24,7 @@ class DroppedRows:
         share2: V = (Â⊙Â)(1−M), [r, d].
 
     Attributes:
-        matrices: both, side by side in every row and with columns of 0 up to a multiple of 64: [r, 2, D].
+        matrices: both, side by side in every row, padded with columns of 0 to a multiple of 64: [r, 2, D].
         entries: r * d.
     """
 
@@ -35,15 +35,15 @@ class DroppedRows:
 
     def to_bfloat16(self) -> None:
         self.matrices = self.matrices.bfloat16()
-        self.__dict__.pop("_buffers", None)  # those of the other kind
+        self.__dict__.pop("_buffers", None)  # drops float32 buffers
 
     def padded(self, values: Tensor) -> Tensor:
-        """Values [..., d] with zeros behind them: [..., D]."""
+        """Values [..., d] padded with zeros: [..., D]."""
         return F.pad(values, (0, -self.width % 64))
 
     @cached_property
     def _buffers(self) -> tuple[Tensor, Tensor]:
-        """Room for a few rows and their masks, which stays: to allocate it costs as much as to fill it."""
+        """Buffers for a few rows and their masks, which are kept: allocating them costs as much as filling them."""
         _, both, width = self.matrices.shape
         rows = self.matrices.new_empty(self._step, both, width)
         kind = self._kind
@@ -52,38 +52,38 @@ class DroppedRows:
 
     @property
     def _kind(self) -> torch.dtype:
-        """Integers as long as an entry."""
+        """Integers of the size of an entry."""
         return torch.int32 if self.matrices.dtype == torch.float32 else torch.int16
 
     @cached_property
     def _words(self) -> tuple[Tensor, Tensor]:
-        """The word in which the bits of each row begin, and those after it, [r, D/64]; at which bit, [r, 1]."""
+        """The words with the bits of each row, [r, D/64], and the first bit of the row in its first word, [r, 1]."""
         rows, _, width = self.matrices.shape
         first = torch.arange(rows, device=self.matrices.device)[:, None] * self.width
         return first // 64 + torch.arange(width // 64, device=first.device), first % 64
 
     def aligned(self, keep: KeepBits) -> Tensor:
-        """Keep-bits of r * d entries, so that those of each row begin with a word: int32 [S, r, D/32]."""
+        """Keep-bits of r * d entries, shifted so that each row starts at a word: int32 [S, r, D/32]."""
         words, bit = self._words
         last = keep.packed.shape[1] - 1
         low, high = (keep.packed[:, (words + k).clamp_(max=last)] for k in range(2))
-        # Without the sign that a shift to the right brings along; by 64 in two steps, as a shift by 64 is none.
+        # Clear the sign bits that a right shift brings in; shift left in two steps, as a shift by 64 does nothing.
         low = (low >> bit).bitwise_and_(~(torch.full_like(bit, -2) << (63 - bit)))
         return low.bitwise_or_((high << (63 - bit)) << 1).view(torch.int32)
 
     def dropped(
         self, bits: Tensor | None, index: Tensor, group: slice
     ) -> Iterator[tuple[slice, tuple[Tensor, Tensor]]]:
-        """The rows ``index[group]`` of both matrices, [few, D] each, and which of the group they are.
+        """The rows ``index[group]`` of both matrices, [rows, D] each, in chunks: yields (which of the group, rows).
 
-        Where a bit (int32 [r, D/32]) is not set there is 0. Valid until the next.
+        Entries are 0 where their bit (int32 [r, D/32]) is not set. Rows are valid until the next chunk.
         """
         rows, masks = self._buffers
         for start in range(group.start, group.stop, self._step):
             part = slice(start, min(start + self._step, group.stop))
-            few, size = index[part], part.stop - part.start
-            torch.index_select(self.matrices, 0, few, out=rows[:size])
+            chunk, size = index[part], part.stop - part.start
+            torch.index_select(self.matrices, 0, chunk, out=rows[:size])
             if bits is not None:
-                mask = filled(bits.index_select(0, few).view(self._kind), masks[:size]).view(size, 1, -1)
+                mask = filled(bits.index_select(0, chunk).view(self._kind), masks[:size]).view(size, 1, -1)
                 rows[:size].view(self._kind).bitwise_and_(mask)
             yield part, (rows[:size, 0], rows[:size, 1])

@@ -25,7 +25,7 @@ POOL = 16
 
 
 class Components(NamedTuple):
-    """What the products are made of: W₁ [S, d, h], μ and σ² [S, K, d], and the responsibilities γ [S, r, K]."""
+    """The factors of the products: W₁ [S, d, h], μ and σ² [S, K, d], and the responsibilities γ [S, r, K]."""
 
     weight: Tensor
     mu: Tensor
@@ -40,7 +40,7 @@ class Components(NamedTuple):
 
 
 class Fill(Protocol):
-    """Â(1−M)(μ_k ⊙ W₁) and (Â⊙Â)(1−M)(σ²_k ⊙ W₁ ⊙ W₁): [S, r, K, h], or [P, h] of the pairs that count."""
+    """Â(1−M)(μ_k ⊙ W₁) and (Â⊙Â)(1−M)(σ²_k ⊙ W₁ ⊙ W₁): [S, r, K, h], or [P, h] for the pairs that count."""
 
     def __call__(
         self, components: Components, streams: DropoutStreams | None, rate: float
@@ -49,9 +49,9 @@ class Fill(Protocol):
 
 def make_fill(operator: sp.csr_array, observed: Observed, rows: np.ndarray, device: torch.device) -> Fill:
     """The cheaper form for this mask; ``operator`` is Â [n, n]."""
-    taken = sp.csr_array(operator[rows])
+    own = sp.csr_array(operator[rows])
     missing = (~(observed.dense() if observed.rows is None else observed.rows[:, None])).astype(np.float64)
-    shares = [(weights @ missing).astype(np.float32) for weights in (taken, taken.multiply(taken))]
+    shares = [(weights @ missing).astype(np.float32) for weights in (own, own.multiply(own))]
     if observed.rows is None and device.type != "cpu":
         return WideFill(*(DenseInput(share, device) for share in shares))
     first, second = (torch.from_numpy(share).to(device) for share in shares)
@@ -61,20 +61,20 @@ def make_fill(operator: sp.csr_array, observed: Observed, rows: np.ndarray, devi
 class RowFill:
     """Whole rows missing: all columns of Â(1−M) are the same, so both products are outer products.
 
-    A mask of its own for every entry would undo that. Instead POOL masks over the d attributes are drawn and dealt
-    out to the rows in turn: every entry is dropped with the right probability and independently of the others in its
-    row, so mean and variance of what reaches a hidden unit are those of entry-wise dropout; only every POOL-th row has
-    the same mask. With at most POOL rows it *is* entry-wise dropout.
+    Separate dropout for every entry would undo that. Instead POOL masks over the d attributes are drawn and assigned to
+    the rows in turn: every entry is dropped with the right probability and independently of the others in its row, so
+    what reaches a hidden unit has the mean and variance of entry-wise dropout; but every POOL-th row has the same mask.
+    With at most POOL rows it *is* entry-wise dropout.
 
     Args:
         share: Σ_j Â_ij over the missing neighbours j, [r, 1].
-        share2: the same of Â⊙Â.
+        share2: the same for Â⊙Â.
     """
 
     def __init__(self, share: Tensor, share2: Tensor) -> None:
         self.share, self.share2 = share, share2
         self.masks = min(POOL, len(share))
-        self.dealt = torch.arange(len(share), device=share.device) % self.masks
+        self.mask_of_row = torch.arange(len(share), device=share.device) % self.masks
 
     def __call__(
         self, components: Components, streams: DropoutStreams | None, rate: float
@@ -86,7 +86,7 @@ class RowFill:
         else:
             keep = streams.draw(self.masks * attributes, rate).factors().view(members, -1, attributes)
             first, second = torch.bmm(keep, mean), torch.bmm(keep.square(), variance)
-            first, second = (pooled.index_select(1, self.dealt) for pooled in (first, second))
+            first, second = (pooled.index_select(1, self.mask_of_row) for pooled in (first, second))
         shape = (count, components.weight.shape[2])
         return (self.share * first).unflatten(2, shape), (self.share2 * second).unflatten(2, shape), None
 
@@ -94,8 +94,8 @@ class RowFill:
 class CellFill:
     """Single entries missing: two dense products, with entry-wise dropout.
 
-    The observed attributes of a row are so many that they nearly always leave one component with γ = 1 and all others
-    with a γ that underflows to 0. So of the K products of a row one is needed, rarely two (:class:`Pairs`).
+    A row has so many observed attributes that nearly always one component has γ = 1 and the γ of all others underflows
+    to 0. So of the K products of a row only one is needed, rarely two (:class:`Pairs`).
 
     Args:
         share: B = Â(1−M), [r, d].
@@ -106,7 +106,7 @@ class CellFill:
         self.rows = DroppedRows(share, share2)
 
     def to_bfloat16(self) -> None:
-        """B, V and what they are multiplied with in bfloat16; sums over blocks of rows and gradients stay float32."""
+        """Keep B, V and the other factors in bfloat16; sums over blocks of rows and gradients stay float32."""
         self.rows.to_bfloat16()
 
     def __call__(
@@ -116,17 +116,17 @@ class CellFill:
         mu, sigma2 = components.mu, components.sigma2
         if streams is not None and rate > 0:
             keep = streams.draw(rows.entries, rate)
-            # D is 0 or c = 1/(1−p): c goes to the narrow side of the products, and what is left of D is bits.
+            # D is 0 or c = 1/(1−p): c goes to the small factor of the products, which leaves only the bits of D.
             mu, sigma2, bits = mu * keep.scale, sigma2 * keep.scale.square(), rows.aligned(keep)
-        # W is turned, [S, h, d], so that μ and σ² meet it along the attributes.
+        # W is transposed, [S, h, d], so that its last dimension is that of μ and σ².
         factors = (rows.padded(values) for values in (components.weight.mT, mu, sigma2))
         return *_CellProducts.apply(*factors, rows, pairs, bits), pairs
 
 
 class WideFill:
-    """Single entries missing, on a device that has room and no time to wait: the products of all components.
+    """Single entries missing, on a device with much memory, where waiting is expensive: products of all components.
 
-    :class:`CellFill` makes about a K-th of them, but reads from the device in every epoch which ones.
+    :class:`CellFill` computes only about a K-th of them, but has to read from the device in every epoch which ones.
 
     Args:
         share: B = Â(1−M), [r, d].
@@ -156,23 +156,23 @@ class _CellProducts(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        turned: Tensor,
+        weight: Tensor,
         mu: Tensor,
         sigma2: Tensor,
         rows: DroppedRows,
         pairs: Pairs,
         bits: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        ctx.save_for_backward(turned, mu, sigma2)
+        ctx.save_for_backward(weight, mu, sigma2)
         ctx.rows, ctx.pairs, ctx.bits = rows, pairs, bits
         if bits is None:
             return (
-                _shared(rows.matrices[:, 0], mu, turned, pairs),
-                _shared(rows.matrices[:, 1], sigma2, turned.square(), pairs),
+                _shared(rows.matrices[:, 0], mu, weight, pairs),
+                _shared(rows.matrices[:, 1], sigma2, weight.square(), pairs),
             )
         kind = rows.matrices.dtype
-        first, second = (mu.new_empty(len(pairs), turned.shape[1], dtype=kind) for _ in range(2))
-        for s, own in enumerate(turned):
+        first, second = (mu.new_empty(len(pairs), weight.shape[1], dtype=kind) for _ in range(2))
+        for s, own in enumerate(weight):
             squared, components = own.square(), pairs.components[s]
             for k, group in zip(components, pairs.groups[s]):
                 mean, variance = ((p[s, k] * w).to(kind).T for p, w in ((mu, own), (sigma2, squared)))
@@ -183,52 +183,52 @@ class _CellProducts(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        turned, mu, sigma2 = ctx.saved_tensors
-        to_turned, to_mu, to_sigma2 = (torch.zeros_like(p) for p in (turned, mu, sigma2))
-        mean, variance = turned.new_empty(2, *turned.shape[1:])  # gradients of μ_k ⊙ W and σ²_k ⊙ W ⊙ W
-        for s, own in enumerate(turned):
+        weight, mu, sigma2 = ctx.saved_tensors
+        grad_weight, grad_mu, grad_sigma2 = (torch.zeros_like(p) for p in (weight, mu, sigma2))
+        mean, variance = weight.new_empty(2, *weight.shape[1:])  # gradients of μ_k ⊙ W and σ²_k ⊙ W ⊙ W
+        for s, own in enumerate(weight):
             bits = None if ctx.bits is None else ctx.bits[s]
             for k, group in zip(ctx.pairs.components[s], ctx.pairs.groups[s]):
                 for part, (b, v) in ctx.rows.dropped(bits, ctx.pairs.rows, group):
-                    more = part.start > group.start
-                    _add_product(mean, grads[0][part].T, b, more)
-                    _add_product(variance, grads[1][part].T, v, more)
-                to_turned[s].addcmul_(mean, mu[s, k])
-                torch.sum(mean.mul_(own), 0, out=to_mu[s, k])
-                to_turned[s].addcmul_(variance.mul_(own), sigma2[s, k], value=2)
-                torch.sum(variance.mul_(own), 0, out=to_sigma2[s, k])
-        return to_turned, to_mu, to_sigma2, None, None, None
+                    accumulate = part.start > group.start
+                    _add_product(mean, grads[0][part].T, b, accumulate)
+                    _add_product(variance, grads[1][part].T, v, accumulate)
+                grad_weight[s].addcmul_(mean, mu[s, k])
+                torch.sum(mean.mul_(own), 0, out=grad_mu[s, k])
+                grad_weight[s].addcmul_(variance.mul_(own), sigma2[s, k], value=2)
+                torch.sum(variance.mul_(own), 0, out=grad_sigma2[s, k])
+        return grad_weight, grad_mu, grad_sigma2, None, None, None
 
 
-def _add_product(total: Tensor, a: Tensor, b: Tensor, more: bool) -> None:
-    """total (0 unless there is ``more`` in it) plus a b, in float32; the product in the kind of b."""
+def _add_product(total: Tensor, a: Tensor, b: Tensor, accumulate: bool) -> None:
+    """Write a b, in the precision of b, to ``total`` in float32; ``accumulate`` adds it instead."""
     if b.dtype == total.dtype:
-        torch.addmm(total, a, b, beta=float(more), out=total)
-    elif more:
+        torch.addmm(total, a, b, beta=float(accumulate), out=total)
+    elif accumulate:
         total.add_(a.to(b.dtype) @ b)
     else:
         total.copy_(a.to(b.dtype) @ b)
 
 
-def _shared(matrix: Tensor, factor: Tensor, turned: Tensor, pairs: Pairs) -> Tensor:
-    """One matrix [r, d], the same for all seeds, times ``factor`` [S, K, d] ⊙ ``turned`` [S, h, d]: [P, h].
+def _shared(matrix: Tensor, factor: Tensor, weight: Tensor, pairs: Pairs) -> Tensor:
+    """One matrix [r, d], the same for all seeds, times ``factor`` [S, K, d] ⊙ ``weight`` [S, h, d]: [P, h].
 
-    A component is multiplied with the rows for which many seeds need it, for all seeds at once; what is left over is
-    multiplied seed by seed.
+    A component is multiplied with the rows for which many seeds need it, for all seeds at once; the rest is multiplied
+    seed by seed.
     """
-    plan, (members, width, _) = pairs.shared_plan, turned.shape
-    found = matrix.new_empty(plan.size, width)
-    side, start = torch.empty_like(turned, dtype=matrix.dtype), 0
+    plan, (members, width, _) = pairs.shared_plan, weight.shape
+    results = matrix.new_empty(plan.size, width)
+    scaled, start = torch.empty_like(weight, dtype=matrix.dtype), 0
     for k, rows in plan.wide:
         stop = start + len(rows) * members
-        torch.mul(factor[:, k, None], turned, out=side)
+        torch.mul(factor[:, k, None], weight, out=scaled)
         own = matrix if len(rows) == len(matrix) else matrix.index_select(0, rows)
-        torch.mm(own, side.flatten(0, 1).T, out=found[start:stop].view(len(rows), -1))
+        torch.mm(own, scaled.flatten(0, 1).T, out=results[start:stop].view(len(rows), -1))
         start = stop
     for s, rows, groups in plan.single:
-        taken, first = matrix.index_select(0, rows), 0
+        selected, first = matrix.index_select(0, rows), 0
         for k, count in groups:
-            own = taken[first : first + count]
-            torch.mm(own, (factor[s, k] * turned[s]).to(found.dtype).T, out=found[start : start + count])
+            own = selected[first : first + count]
+            torch.mm(own, (factor[s, k] * weight[s]).to(results.dtype).T, out=results[start : start + count])
             first, start = first + count, start + count
-    return found.index_select(0, plan.places).float()
+    return results.index_select(0, plan.places).float()

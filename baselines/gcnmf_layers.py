@@ -1,7 +1,7 @@
 """The first layer of GCNmf: mean, variance and responsibilities of a graph convolution of Gaussian mixtures.
 
-Notation: n nodes, d attributes, K components, h hidden units, S seeds; the r rows at hand are the nodes next to those
-whose logits are asked for. M is the mask (1 = observed) and X° = M ⊙ X. No tensor of K x n x d is ever made, because
+Notation: n nodes, d attributes, K components, h hidden units, S seeds; r rows, the neighbourhood of the nodes whose
+logits are needed. M is the mask (1 = observed) and X° = M ⊙ X. No tensor of K x n x d is ever made, because
 (M ⊙ X + (1−M) ⊙ μ_k) W₁ = X° W₁ + (1−M)(μ_k ⊙ W₁), and likewise for the variance.
 """
 
@@ -36,9 +36,9 @@ class Mixture(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """What stands before the expected ReLU: mean u and variance s, without bias, and the responsibilities γ.
+    """The input of the expected ReLU: mean u and variance s, without bias, and the responsibilities γ.
 
-    u and s [S, r, K, h], γ [S, r, K]; or of the P ``pairs`` with γ > 0 only, [P, h] and [P].
+    u and s [S, r, K, h], γ [S, r, K]; or only for the P ``pairs`` with γ > 0, [P, h] and [P].
     """
 
     u: Tensor
@@ -56,16 +56,17 @@ class FirstLayer(Protocol):
 class Responsibilities:
     """γ_ik = softmax_k(log π_k − ½ Σ_{f observed in i} ((x_if − μ_kf)²/σ²_kf + log σ²_kf)), [S, r, K].
 
-    The squares are multiplied out, so that X° ⊙ X°, X° and M meet vectors per component instead of being expanded by
-    K. Double precision, because at the smallest variances (1e-6) terms of 1e6 cancel. But most nodes are so far from
-    all components but one that nothing depends on the last digits: what is left of M in single precision, with a bound
-    of its error, finds the nodes whose γ is 1 and 0, and only the others need the product in double precision.
+    The squares are multiplied out, so that X° ⊙ X°, X° and M are multiplied with vectors per component instead of being
+    expanded by K. Double precision is needed because at the smallest variances (1e-6) terms of 1e6 cancel. But most
+    nodes are so far from all components except one that the last digits do not matter: the product with M in single
+    precision, with a bound on its error, finds the nodes whose γ are 1 and 0, and only the others need it in double
+    precision.
 
     Args:
         features: X° of the rows, CSR [r, d].
         observed: M of the rows, bool [r, d] or, for whole rows, [r, 1].
-        log_det: False leaves the term log σ² out, as the public code in effect does: it sums the determinants of all
-            components into one number, which the softmax cancels.
+        log_det: False leaves out the term log σ², as the public code does in effect: it sums the determinants of all
+            components into one number, which cancels in the softmax.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Responsibilities:
     ) -> None:
         features = features.astype(np.float64)
         self.features = _DoubleOperator(sp.hstack([features.multiply(features), features], "csr"), device)
-        # To ask another device which nodes are the others would take longer than the product.
+        # Asking another device which nodes these are would take longer than the product.
         self.all_in_double = device.type != "cpu" or observed.shape[1] == 1
         kind = np.float64 if self.all_in_double else np.float32
         self.observed = torch.from_numpy(observed.astype(kind)).to(device)
@@ -96,26 +97,26 @@ class Responsibilities:
             )
             return torch.softmax(logits - 0.5 * known, dim=2).to(mixture.mu.dtype)
         certain, doubtful = self._certain(logits.detach(), constant.detach())
-        # Folded over the seeds, because a broadcast product in double precision takes three times as long.
+        # Seeds are folded, because a broadcast product in double precision takes three times as long.
         known = shared_product(self.observed.index_select(0, doubtful).double(), constant)
         gamma = torch.softmax(logits.index_select(1, doubtful) - 0.5 * known, dim=2).to(mixture.mu.dtype)
         return gamma if len(doubtful) == certain.shape[1] else certain.index_copy(1, doubtful, gamma)
 
     def _certain(self, logits: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]:
-        """γ of 0 and 1, [S, r, K], and the rows of which single precision cannot tell that this is what they are.
+        """γ rounded to 0 and 1, [S, r, K], and the rows for which single precision cannot prove that.
 
         Args:
             logits: without what M contributes, [S, r, K].
             constant: what M is multiplied with, [S, d, K].
         """
-        # What all components have in common the softmax cancels.
+        # What all components share cancels in the softmax.
         single = (constant - constant.mean(2, keepdim=True)).float()
-        # The bound of a sum of d rounded terms. A logit has half of it, a difference of two logits all of it.
+        # Bound on the error of a sum of d rounded terms: half of it for a logit, all for a difference of two logits.
         rounding = (single.shape[1] + 2) * 0.5 * torch.finfo(torch.float32).eps
         error = rounding * single.abs().sum(1).amax(1)  # [S]
         rough = logits - 0.5 * shared_product(self.observed, single)
-        first = rough.amax(2, keepdim=True)
-        near = rough >= first - (UNDERFLOW + error.double()[:, None, None])
+        highest = rough.amax(2, keepdim=True)
+        near = rough >= highest - (UNDERFLOW + error.double()[:, None, None])
         doubtful = (near.sum(2) != 1).any(0).nonzero()[:, 0]
         return near.to(single.dtype), doubtful
 
@@ -139,9 +140,10 @@ class _DoubleOperator(SparseOperator):
 class AggregatedLayer:
     """u_k = ÂX° W₁ + Â(1−M)(μ_k ⊙ W₁) and s_k = (Â⊙Â)(1−M)(σ²_k ⊙ W₁ ⊙ W₁), with dropout on the aggregated input.
 
-    All matrices are fixed and computed once per mask. An entry of the input is a random variable: dropped, its mean is
-    multiplied by D and its variance by D² (D is 0 or 1/(1−p)), by the same D for all components. The observed and
-    the missing part of an entry come from different neighbours and are dropped independently; γ sees the clean input.
+    All matrices are fixed and computed once per mask. An entry of the input is a random variable: under dropout its
+    mean is multiplied by D and its variance by D² (D is 0 or 1/(1−p)), with the same D for all components. The
+    observed and the missing part of an entry come from different neighbours and are dropped independently; γ uses the
+    input without dropout.
 
     Args:
         aggregated: ÂX° at the rows, CSR [r, d].
@@ -158,7 +160,7 @@ class AggregatedLayer:
         self.fill, self.responsibilities = fill, responsibilities
 
     def to_bfloat16(self) -> None:
-        """The large dense products in bfloat16; the pooled masks of whole rows are few, and γ needs its digits."""
+        """Use bfloat16 for large dense products, except pooled masks, which are few, and γ, which needs precision."""
         if isinstance(self.observed, DenseInput):
             self.observed.to_bfloat16()
         if isinstance(self.fill, CellFill):
@@ -176,11 +178,11 @@ class AggregatedLayer:
 
 
 class ReferenceLayer:
-    """Training as in the public code: dropout before aggregation, with a mask of its own for every component.
+    """Training as in the public code: dropout before aggregation, with a separate mask for every component.
 
     mean_k = (X° + (1−M) ⊙ μ_k) ⊙ D_k and var_k = (1−M) ⊙ σ²_k ⊙ D_k: the variance is multiplied by D, not by D². γ
-    is computed from mean_k as it is after dropout, without the log-determinant. One component of one seed at a time,
-    each made again for the backward pass: slow, but no tensor is larger than the neighbours' attributes [q, d].
+    is computed from mean_k after dropout, without the log-determinant. One component of one seed at a time, recomputed
+    for the backward pass: slow, but no tensor is larger than the neighbours' attributes [q, d].
 
     Args:
         operator: rows of Â on the columns that they touch, CSR [r, q].
@@ -208,15 +210,15 @@ class ReferenceLayer:
     ) -> Moments:
         members, components, _ = mixture.mu.shape
         sigma2 = mixture.log_sigma2.exp()
-        found: list[tuple[Tensor, ...]] = []
+        parts: list[tuple[Tensor, ...]] = []
         for k in range(components):
             keep = streams.draw(self.features.numel(), rate) if streams is not None and rate > 0 else None
             for s in range(members):
                 factors = None if keep is None else partial(keep.factors, s)
                 parameters = (weight[s], mixture.mu[s, k], sigma2[s, k])
-                found.append(checkpoint(self._component, factors, *parameters, use_reentrant=False))
+                parts.append(checkpoint(self._component, factors, *parameters, use_reentrant=False))
         mean, variance, distance = (
-            torch.stack(parts).unflatten(0, (components, members)).movedim(0, 2) for parts in zip(*found)
+            torch.stack(values).unflatten(0, (components, members)).movedim(0, 2) for values in zip(*parts)
         )
         gamma = torch.softmax(mixture.log_pi[:, None] - 0.5 * distance, dim=2)
         u, s2 = self.operator(mean.flatten(2)), self.squared(variance.flatten(2))

@@ -19,14 +19,14 @@ from pagnn_bench.nn.sparse import SparseOperator
 class _ExpectedReLU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, u: Tensor, s: Tensor) -> Tensor:
-        sigma = s.clamp_min(1e-20).sqrt()  # so that s = 0 is a step so narrow that it is the plain ReLU
-        # Beyond 13 standard deviations φ is 0 and Φ a step as far as floats can tell, and exp would be slow.
+        sigma = s.clamp_min(1e-20).sqrt()  # so narrow for s = 0 that the result is the plain ReLU
+        # Beyond 13 standard deviations φ is 0 and Φ a step in floating point, and exp would be slow.
         w = (u / sigma).clamp_(-13, 13)
         cdf = torch.erf(w * math.sqrt(0.5)).add_(1).mul_(0.5)
         density = w.square_().mul_(-0.5).exp_().mul_(1 / math.sqrt(2 * math.pi))
         out = (u * cdf).addcmul_(sigma, density)
         if any(ctx.needs_input_grad):
-            # φ(w)/(2σ) has no limit at u = s = 0; a unit without variance is a ReLU, which does not depend on s.
+            # φ(w)/(2σ) has no limit at u = s = 0; a unit without variance is a ReLU, which is independent of s.
             ctx.save_for_backward(cdf, density.div_(sigma).mul_(0.5).masked_fill_(s == 0, 0.0))
         return out
 
@@ -39,7 +39,7 @@ class _ExpectedReLU(torch.autograd.Function):
 def expected_relu(u: Tensor, s: Tensor) -> Tensor:
     """E[ReLU(Z)] of Z ~ N(u, s), element by element; s = 0 is the plain ReLU.
 
-    √s (φ(w) + w Φ(w)) with w = u/√s; its derivatives are Φ(w) by u and φ(w)/(2√s) by s. Written out because
+    √s (φ(w) + w Φ(w)) with w = u/√s; its derivatives are Φ(w) by u and φ(w)/(2√s) by s. They are written out because
     automatic differentiation of the formula gives 0/0 where s = 0.
     """
     return _ExpectedReLU.apply(u, s)
@@ -96,7 +96,7 @@ class GCNmfNetwork(StackedNetwork):
 
     def to_bfloat16(self) -> None:
         for part in self.parts.values():
-            part.evaluate.to_bfloat16()  # which is the layer for training, too, but for the public code's form
+            part.evaluate.to_bfloat16()  # also the layer for training, except in the public code's form
 
     def forward(self, part: str, streams: DropoutStreams | None) -> Tensor:
         source, hidden = self.parts[part], self._hidden(part, streams)

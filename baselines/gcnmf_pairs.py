@@ -12,21 +12,21 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-# A component that has this share of the rows is multiplied with all of them: cheaper than to copy its own.
+# A component with this share of the rows is multiplied with all of them, which is cheaper than copying its own.
 NEARLY_ALL = 0.75
 
-# A component and a row that this share of the seeds need are multiplied for all seeds, in one wide product.
+# A component and a row that this share of the seeds need are multiplied for all seeds in one wide product.
 SHARED = 0.3
 
 
 class Plan(NamedTuple):
-    """How the products of a stack that shares its matrices are made, see :attr:`Pairs.shared_plan`.
+    """How to compute the products of a stack that shares its matrices, see :attr:`Pairs.shared_plan`.
 
     Attributes:
         wide: components with the rows that are multiplied for all seeds.
-        single: seeds with rows of their own and, component by component, how many of them.
+        single: seeds with their remaining rows and the number of rows per component.
         size: number of results [h]: first those of ``wide``, [rows, S] of each component, then those of ``single``.
-        places: where the result of each pair stands, [P].
+        places: the index of the result of each pair, [P].
     """
 
     wide: list[tuple[int, Tensor]]
@@ -45,8 +45,8 @@ class Pairs:
         rows: the row of each, [P].
         cells: seed * r + row of each, [P].
         flat: its position in [S, r, K], [P].
-        components: for every seed the components that any of its rows needs.
-        groups: the pairs that belong to each of them.
+        components: for every seed the components that at least one of its rows needs.
+        groups: the pairs of each of these components.
     """
 
     def __init__(self, needed: Tensor) -> None:
@@ -55,7 +55,7 @@ class Pairs:
         seed, component, self.rows = needed.mT.nonzero().unbind(1)
         self.cells = seed * rows + self.rows
         self.flat = self.cells * count + component
-        # All that is read from the device, once for the whole stack.
+        # The only read from the device, once for the whole stack.
         sizes = needed.sum(1).cpu().tolist()
         ends = [0, *accumulate(size for own in sizes for size in own)]
         self.components = [[k for k in range(count) if own[k]] for own in sizes]
@@ -63,7 +63,7 @@ class Pairs:
             [slice(ends[s * count + k], ends[s * count + k + 1]) for k in own]
             for s, own in enumerate(self.components)
         ]
-        # One pair for each row of each seed, and those that are left over.
+        # One pair for each row of each seed, and the remaining ones.
         pair = torch.arange(len(self.rows), device=needed.device)
         self._one = pair.new_empty(members * rows).scatter_(0, self.cells, pair)
         over = torch.ones_like(pair, dtype=torch.bool).index_fill_(0, self._one, False)
@@ -84,18 +84,18 @@ class Pairs:
         places = position[place] * members + seed
         left = (~wide.flatten()[place]).nonzero()[:, 0]
         owners = (seed * count + component)[left].bincount(minlength=members * count)
-        # All that is read from the device.
+        # The only read from the device.
         *sizes, single = (*wide.sum(1).cpu().tolist(), owners.view(members, count).cpu().tolist())
         start = sum(sizes) * members
         places[left] = start + torch.arange(len(left), device=left.device)
         chosen = wide.nonzero()[:, 1].split(sizes)
         own = self.rows[left].split([sum(counts) for counts in single])
         return Plan(
-            [(k, taken) for k, taken in enumerate(chosen) if len(taken)],
+            [(k, selected) for k, selected in enumerate(chosen) if len(selected)],
             [
-                (s, taken, [(k, size) for k, size in enumerate(counts) if size])
-                for s, (taken, counts) in enumerate(zip(own, single))
-                if len(taken)
+                (s, selected, [(k, size) for k, size in enumerate(counts) if size])
+                for s, (selected, counts) in enumerate(zip(own, single))
+                if len(selected)
             ],
             start + len(left),
             places,
@@ -110,7 +110,7 @@ class Pairs:
         return _Collect.apply(values, self).unflatten(0, self.needed.shape[:2])
 
     def sums(self, values: Tensor) -> Tensor:
-        """[P, h] → [S*r, h]; nearly every row has one pair only."""
+        """[P, h] → [S*r, h]; nearly every row has only one pair."""
         total = values.index_select(0, self._one)
         if len(self._over):
             index = self.cells[self._over][:, None].expand(-1, values.shape[1])

@@ -25,18 +25,18 @@ UNIT_ENTRIES = 1 << 22  # of the columns that :func:`own_share` propagates at on
 
 
 class Goodie(Method):
-    """Attributes F from feature propagation and scores P from label propagation meet in an attention layer::
+    """Combines attributes F from feature propagation and scores P from label propagation by attention::
 
         h^f = ReLU(ĀF W_f + b_f),  h^l = ReLU(ĀP W_l + b_l)
         w = softmax(leaky(h^f v), leaky(h^l v)),  h = w_1 h^f + w_2 h^l,  logits = Āh W + b
 
-    Ā is the mean over a node and its neighbours. Added to the cross entropy is λ times a contrastive loss on h, with
-    pseudo labels t_i = argmax P_i and confidences c_i = max softmax(P_i), 1 at training nodes (:class:`PairContrast`,
-    :class:`CentroidContrast`). A node that no label reaches has c = 0; the released code, which keeps the largest
-    component only, would give it class 0 and c = 1 / classes.
+    Ā is the mean over a node and its neighbours. The loss is the cross entropy plus λ times a contrastive loss on h,
+    with pseudo labels t_i = argmax P_i and confidences c_i = max softmax(P_i), 1 at training nodes
+    (:class:`PairContrast`, :class:`CentroidContrast`). A node that no label reaches has c = 0; the released code,
+    which uses only the largest component, would give it class 0 and c = 1 / classes.
 
     P of a training node contains its own label, so on training nodes the second branch is close to the answer.
-    ``leave_one_out`` takes a training node's label out of its own row of ĀP (:func:`own_share`). The last Ā still
+    ``leave_one_out`` removes a training node's label from its own row of ĀP (:func:`own_share`). The last Ā still
     brings it back from the neighbours.
 
     Args:
@@ -65,22 +65,15 @@ class Goodie(Method):
     ) -> None:
         self.hidden, self.slope = whole("hidden", hidden), not_negative("slope", slope)
         self.num_iterations = whole("num_iterations", num_iterations)
-        self.lp_alpha, self.lp_iterations = (
-            fraction("lp_alpha", lp_alpha),
-            whole("lp_iterations", lp_iterations),
-        )
-        self.contrast, self.temperature = (
-            not_negative("contrast", contrast),
-            positive("temperature", temperature),
-        )
+        self.lp_alpha = fraction("lp_alpha", lp_alpha)
+        self.lp_iterations = whole("lp_iterations", lp_iterations)
+        self.contrast = not_negative("contrast", contrast)
+        self.temperature = positive("temperature", temperature)
         self.scaled, self.leave_one_out = flag("scaled", scaled), flag("leave_one_out", leave_one_out)
 
     def prepare(self, graph: IncompleteGraph, context: Context) -> Prepared:
-        spread, mean, device = (
-            symmetric_operator(graph.adjacency),
-            mean_operator(graph.adjacency),
-            context.device,
-        )
+        spread, mean = symmetric_operator(graph.adjacency), mean_operator(graph.adjacency)
+        device = context.device
         filled = diffuse(spread, graph.features, graph.observed, self.num_iterations, device)
         scores = propagate_labels(spread, graph, self.lp_alpha, self.lp_iterations)
         features, labels = mean @ filled.astype(np.float64), mean @ scores.astype(np.float64)
@@ -91,7 +84,7 @@ class Goodie(Method):
         parts = {}
         for part in PARTS:
             operator, rows = neighbourhood(mean, getattr(graph.split, part))
-            if part == "train" and self.contrast > 0:  # which is about all nodes
+            if part == "train" and self.contrast > 0:  # the contrast needs all nodes
                 operator, rows = sp.csr_array(mean[graph.split.train]), np.arange(len(filled))
             inputs = (make_input(branch[rows], device) for branch in (features, labels))
             parts[part] = GoodiePart(*inputs, SparseOperator(operator, device))
@@ -113,18 +106,18 @@ class Goodie(Method):
 def own_share(
     spread: sp.csr_array, mean: sp.csr_array, nodes: np.ndarray, alpha: float, num_iterations: int
 ) -> np.ndarray:
-    """How much of row i of ĀP the label of i itself is, for some nodes, float64 [k].
+    """How much the label of node i itself contributes to row i of ĀP, for some nodes, float64 [k].
 
-    Label propagation is linear but for its upper bound, which few scores reach: P = R Y. This is (ĀR)_ii, from unit
-    vectors in the place of Y.
+    Label propagation is linear, P = R Y, except for its upper bound, which few scores reach. This is (ĀR)_ii, computed
+    with unit vectors in place of Y.
     """
     share, block = np.empty(len(nodes)), max(1, UNIT_ENTRIES // spread.shape[0])
     for start in range(0, len(nodes), block):
-        some = nodes[start : start + block]
-        unit = np.zeros((spread.shape[0], len(some)))
-        unit[some, np.arange(len(some))] = 1
-        reached = unit
+        chunk = nodes[start : start + block]
+        unit = np.zeros((spread.shape[0], len(chunk)))
+        unit[chunk, np.arange(len(chunk))] = 1
+        scores = unit
         for _ in range(num_iterations):
-            reached = alpha * (spread @ reached) + (1 - alpha) * unit
-        share[start : start + block] = (mean[some] @ reached).diagonal()
+            scores = alpha * (spread @ scores) + (1 - alpha) * unit
+        share[start : start + block] = (mean[chunk] @ scores).diagonal()
     return share

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-PAIRS = 1 << 20  # similarities that are in memory at a time
+PAIRS = 1 << 20  # similarities held in memory at a time
 
 
-class Contrast(Protocol):
-    """A loss on embeddings, [S, n, h] → [S]."""
-
-    def __call__(self, hidden: Tensor) -> Tensor: ...
-
-
-class PairContrast:
-    """All pairs of nodes, z_i = h_i / ‖h_i‖::
-
-        log p_ij = z_i·z_j / τ − log Σ_{k≠i} exp(z_i·z_k / τ)
-        loss = −1/n Σ_i 1/|J_i| Σ_{j∈J_i} c_i c_j log p_ij,    J_i = {j ≠ i: t_j = t_i}
-
-    The first term of log p_ij sums to one scalar product per class, with m_t = Σ_{t_i=t} c_i z_i and n_t nodes::
-
-        Σ_t (‖m_t‖² − Σ_{t_i=t} c_i² ‖z_i‖²) / (τ n (n_t − 1))
-
-    so only the second needs all pairs, a block of rows at a time. A node alone in its class adds nothing; in the
-    released code it is 0/0.
+class Contrast(ABC):
+    """A loss on embeddings, [S, n, h] → [S].
 
     Args:
         labels: t, int [n].
@@ -47,16 +32,43 @@ class PairContrast:
         temperature: float,
         device: torch.device,
     ) -> None:
+        self.temperature, self.device = temperature, device
         member = labels == np.arange(num_classes)[:, None]  # [C, n]
+        self._precompute(member, labels, confidence)
+
+    @abstractmethod
+    def _precompute(self, member: np.ndarray, labels: np.ndarray, confidence: np.ndarray) -> None:
+        """Set what does not depend on the embeddings; ``member`` is bool [C, n]."""
+
+    @abstractmethod
+    def __call__(self, hidden: Tensor) -> Tensor: ...
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array.astype(np.float32)).to(self.device)
+
+
+class PairContrast(Contrast):
+    """All pairs of nodes, z_i = h_i / ‖h_i‖::
+
+        log p_ij = z_i·z_j / τ − log Σ_{k≠i} exp(z_i·z_k / τ)
+        loss = −1/n Σ_i 1/|J_i| Σ_{j∈J_i} c_i c_j log p_ij,    J_i = {j ≠ i: t_j = t_i}
+
+    The first term of log p_ij sums to one scalar product per class, with m_t = Σ_{t_i=t} c_i z_i and n_t nodes::
+
+        Σ_t (‖m_t‖² − Σ_{t_i=t} c_i² ‖z_i‖²) / (τ n (n_t − 1))
+
+    so only the second needs all pairs, a block of rows at a time. A node alone in its class adds nothing; in the
+    released code it is 0/0.
+    """
+
+    def _precompute(self, member: np.ndarray, labels: np.ndarray, confidence: np.ndarray) -> None:
         others = member.sum(axis=1) - 1
-        each = np.divide(1.0, others * len(labels), out=np.zeros(num_classes), where=others > 0)
+        each = np.divide(1.0, others * len(labels), out=np.zeros(len(member)), where=others > 0)
         trust = member @ confidence
-        # What log Σ exp counts at node i: c_i times the sum of c over J_i, over n |J_i|.
+        # The weight of log Σ exp at node i: c_i times the sum of c over J_i, divided by n |J_i|.
         counted = each[labels] * confidence * (trust[labels] - confidence)
-        self.temperature = temperature
-        self.member, self.each, self.squares, self.counted = (
-            torch.from_numpy(array.astype(np.float32)).to(device)
-            for array in (member * confidence, each, each[labels] * confidence**2, counted)
+        self.member, self.each, self.squares, self.counted = map(
+            self._tensor, (member * confidence, each, each[labels] * confidence**2, counted)
         )
 
     def __call__(self, hidden: Tensor) -> Tensor:
@@ -69,7 +81,7 @@ class PairContrast:
 
 
 class _LogSumExp(torch.autograd.Function):
-    """Σ_i a_i log Σ_{k≠i} exp(z_i·z_k / τ) of z [n, h]; the gradient is worked out in the same pass over the pairs."""
+    """Σ_i a_i log Σ_{k≠i} exp(z_i·z_k / τ) of z [n, h]; the gradient is computed in the same pass over the pairs."""
 
     @staticmethod
     def forward(ctx: Any, z: Tensor, weight: Tensor, temperature: float) -> Tensor:
@@ -95,29 +107,17 @@ class _LogSumExp(torch.autograd.Function):
         return grads[0] * gradient, None, None
 
 
-class CentroidContrast:
-    """Class centroids in the place of nodes, for large graphs: no positives, all of them keep apart.
+class CentroidContrast(Contrast):
+    """Class centroids instead of nodes, for large graphs: there are no positives, all centroids repel each other.
 
     m_t = Σ_{t_i=t} c_i h_i, z_t = m_t / ‖m_t‖, loss = −mean over t of Σ_u log p_tu with p as in :class:`PairContrast`.
-    The sum includes u = t, whose similarity is always 1 / τ, as the released code does. Classes that no node has are
-    left out; there they are NaN.
-
-    Args:
-        labels, confidence, num_classes, temperature, device: see :class:`PairContrast`.
+    As in the released code, the sum includes u = t, whose similarity is always 1 / τ. Classes without nodes are left
+    out; in that code they are NaN.
     """
 
-    def __init__(
-        self,
-        labels: np.ndarray,
-        confidence: np.ndarray,
-        num_classes: int,
-        temperature: float,
-        device: torch.device,
-    ) -> None:
-        member = (labels == np.arange(num_classes)[:, None]) * confidence
-        present = member[member.any(axis=1)]
-        self.member = torch.from_numpy(present.astype(np.float32)).to(device)
-        self.temperature = temperature
+    def _precompute(self, member: np.ndarray, labels: np.ndarray, confidence: np.ndarray) -> None:
+        weights = member * confidence
+        self.member = self._tensor(weights[weights.any(axis=1)])
 
     def __call__(self, hidden: Tensor) -> Tensor:
         z = F.normalize(self.member @ hidden, dim=-1)

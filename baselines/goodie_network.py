@@ -35,8 +35,8 @@ class GoodieNetwork(StackedNetwork):
     """See :class:`~pagnn_bench.baselines.goodie.Goodie`. There is no dropout, as in the released code.
 
     Args:
-        parts: for every part of the split its inputs; those of ``train`` on all nodes if there is a contrast.
-        contrast: what is added to the loss, None for nothing.
+        parts: the inputs of every part of the split; with a contrast, ``train`` has those of all nodes.
+        contrast: a further term of the loss, or None.
         weight: λ.
         sizes: (d, C, h).
         seeds: seeds of the initial weights, one per member of the stack.

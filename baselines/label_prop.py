@@ -1,4 +1,4 @@
-"""Label propagation: what the edges and the training labels alone can tell, without any attribute."""
+"""Label propagation: what edges and training labels alone achieve, without any attribute."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pagnn_bench.nn.propagate import symmetric_operator
 
 
 class LabelPropagation(Method):
-    """The structure-only floor: training labels spread over the edges; attributes are ignored, nothing is trained.
+    """The structure-only floor: training labels spread along the edges; attributes are ignored, nothing is trained.
 
     See :func:`propagate_labels`. The scores P are the logits, so a node that no label reaches gets class 0.
 
     Args:
         alpha: share of a node's score that comes from its neighbours.
         num_iterations: steps.
-        self_loops: whether a node is a neighbour of its own.
+        self_loops: whether a node is its own neighbour.
     """
 
     def __init__(self, alpha: float, num_iterations: int, self_loops: bool) -> None:
@@ -46,7 +46,7 @@ class LabelPropagation(Method):
 
 
 class FixedNetwork(StackedNetwork):
-    """S times the same logits: a network without anything to train, which the training loop evaluates once.
+    """S times the same logits: a network with nothing to train, which the training loop evaluates once.
 
     Args:
         logits: [m, C] of every part of the split.
@@ -56,7 +56,7 @@ class FixedNetwork(StackedNetwork):
     def __init__(self, logits: Mapping[str, Tensor], members: int, device: torch.device) -> None:
         super().__init__()
         self.logits = dict(logits)
-        # The trainer selects members along the first dimension of parameters; without entries there is no more to it.
+        # The trainer selects members along the first dimension of parameters; this one has no entries.
         self.members = nn.Parameter(torch.empty(members, 0, device=device))
 
     def forward(self, part: str, streams: DropoutStreams | None) -> Tensor:
@@ -75,7 +75,7 @@ def propagate_labels(
 ) -> np.ndarray:
     """P ← clip(α S P + (1 - α) Y, 0, 1), ``num_iterations`` times from P = Y; Y is one-hot on training nodes, else 0.
 
-    As in torch_geometric (Zhou et al., NeurIPS 2003), with the operator S that it is given.
+    As in torch_geometric (Zhou et al., NeurIPS 2003), with the given operator S.
 
     Returns:
         P, float32 [n, C].

@@ -1,4 +1,4 @@
-"""Zero filling that tells the network what is missing, after GNNmim (arXiv 2601.04855)."""
+"""Zero filling that shows the network what is missing, after GNNmim (arXiv 2601.04855)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ FLAGS = ("observed", "missing")
 class MaskConcat(ImputationMethod):
     """X̂ = [M ⊙ X ‖ s F] [n, 2d], then the GCN: an unknown 0 and an observed 0 are told apart.
 
-    F is M, as in the code of GNNmim, or 1 − M. A bag of words has few ones (18 of 1433 on Cora) and a flag may have
-    many, so at s = 1 the words drown in it.
+    F is M, as in the code of GNNmim, or 1 − M. A bag of words has few ones (18 of 1433 on Cora) and F may have many, so
+    at s = 1 it drowns out the words.
 
     Args:
         mask_scale: s.
@@ -34,10 +34,9 @@ class MaskConcat(ImputationMethod):
 
     def impute(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
         marked = graph.observed.dense() == (self.flag == "observed")
-        return np.hstack(
-            (graph.features.toarray(), np.where(marked, np.float32(self.mask_scale), np.float32(0)))
-        )
+        flags = np.where(marked, np.float32(self.mask_scale), np.float32(0))
+        return np.hstack((graph.features.toarray(), flags))
 
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
-        # Nothing is estimated, so there is nothing to measure an imputation error of.
+        # Nothing is estimated, so there is no imputation error to measure.
         return dataclasses.replace(self.propagated(graph, self.impute(graph, context)), filled=None)

@@ -1,4 +1,4 @@
-"""A network without the graph: what the observed attributes alone can tell."""
+"""A network without the graph: what the observed attributes alone achieve."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pagnn_bench.missing import IncompleteGraph
 
 
 class MLP(TwoLayerMethod):
-    """The same two layers with the identity in place of every propagation, on zero-filled attributes."""
+    """The same two layers with the identity instead of every propagation, on zero-filled attributes."""
 
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
         identity = sp.eye_array(graph.adjacency.shape[0], format="csr")

@@ -1,4 +1,4 @@
-"""Neighbour mean: filling in what PaGNN would average, the control between mean filling and partial aggregation."""
+"""Neighbour mean: fills in what PaGNN would average, a control between mean filling and partial aggregation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pagnn_bench.nn.propagate import partial_aggregate
 class NeighborMean(ImputationMethod):
     """X̂_if = X_if where observed, else Σ_j Ã_ij m_jf x_jf / Σ_j Ã_ij m_jf, the mean over the observed neighbours.
 
-    This is the ratio of PaGNN-M, used for the missing entries only; an entry that no neighbour has observed is 0.
+    This is the ratio of PaGNN-M, used only for missing entries; an entry without an observed neighbour is 0.
     """
 
     def impute(self, graph: IncompleteGraph, context: Context) -> sp.csr_array:

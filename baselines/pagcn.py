@@ -15,11 +15,11 @@ class PaGCN(TwoLayerMethod):
         G = D̃^{1/2} Ã D̃^{-1/2}(M ⊙ H) ⊘ ÃM
 
     and layer 2 is an ordinary GCN layer, P = Â. With everything observed G = ÂH, as for PaGNN-N; otherwise the two
-    differ, because the denominator here knows no degrees.
+    differ, because the denominator here ignores degrees.
 
-    The released code is another network: a partial layer d → d stands before the two. It was meant for Cora and
+    The released code has another network, with a partial layer d → d before the two. It was meant for Cora and
     Citeseer, but the test for their names is always true, so every dataset gets three layers. It also applies M to
-    the hidden layer, whose units are not the attributes that M is about. We compare aggregations, so we keep the
+    the hidden layer, whose units are not the attributes that M describes. We compare aggregations, so we keep the
     network of PaGNN.
     """
 

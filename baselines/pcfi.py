@@ -25,18 +25,18 @@ class PCFI(ImputationMethod):
     """Diffusion in which nearer observations count more, then a correction from correlated attributes.
 
     S_if is the number of hops from node i to the nearest node with attribute f observed, c_if = α^{S_if} the
-    confidence in an imputed value. The paper diffuses every attribute with a matrix of its own, the row-normalised
-    w_ij = α^{S_jf - S_if + 1} over the edges and self loops. The factor α^{1 - S_if} is the same in a whole row and
-    cancels, so for all attributes at once it is, observed entries reset after each of the K steps::
+    confidence in an imputed value. The paper diffuses every attribute with a separate matrix, the row-normalised
+    w_ij = α^{S_jf - S_if + 1} over the edges and self loops. The factor α^{1 - S_if} is constant within a row and
+    cancels, so for all attributes at once this is, with observed entries reset after each of the K steps::
 
         X ← Ã(c ⊙ X) ⊘ Ãc
 
-    With α → 0 and K = 1 this is the ratio of PaGNN-M. The second step moves entries of low confidence by what the
-    other attributes of the node say, R being the correlation matrix of X [d, d] with a zero diagonal::
+    With α → 0 and K = 1 this is the ratio of PaGNN-M. The second step corrects entries of low confidence by the other
+    attributes of the node, where R is the correlation matrix of X [d, d] with a zero diagonal::
 
         X ← X + β (1 - c) ⊙ [(c ⊙ (X - column mean)) R]
 
-    Where no observation can be reached S = ∞ and c = 0; the released code leaves S = 0 there, the confidence of an
+    S = ∞ and c = 0 where no observation can be reached; the released code has S = 0 there, the confidence of an
     observation.
 
     Args:

@@ -1,4 +1,4 @@
-"""SAT, the structure-attribute transformer: attributes of nodes that have none, from the graph alone."""
+"""SAT, the structure-attribute transformer: attributes of nodes without any, from the graph alone."""
 
 from __future__ import annotations
 
@@ -44,23 +44,24 @@ KEEPS = ("last", "best")
 class SAT(LearnedImputation):
     """Learning on attribute-missing graphs (Chen et al., arXiv 2011.01623, IEEE TPAMI 2022), then GCN.
 
-    Two encoders share one latent space, and both decoders read it: z_x [t, latent] from the attributes of the nodes T
-    that have any, and z_a [n, latent] from the links of all nodes. A discriminator D draws both to N(0, I)::
+    Two encoders share one latent space, which both decoders read: z_x [t, latent] comes from the attributes of the
+    nodes T that have any, and z_a [n, latent] from the links of all nodes. A discriminator D pulls both towards N(0,
+    I)::
 
         L_gen  = λr BCEw(dec_x(z_x), X_T)      + λr BCE(q(z_a) q(z_a)ᵀ, Â ≠ 0)
                + λc BCEw(dec_x(z_a[T]), X_T)   + λc BCE(q(z_x) q(z_x)ᵀ, Â[T, T] ≠ 0)
                + λg [BCE(D(z_x), 1) + BCE(D(z_a[T]), 1)]
         L_disc = λg/2 [2 BCE(D(noise), 1) + BCE(D(z_x), 0) + BCE(D(z_a[T]), 0)],  noise ~ N(0, I)
 
-    All are means: BCEw over t x d, where ones weigh w = #zeros / #ones of X_T; links over the non-zeros of Â and
-    as many other pairs, drawn once. Nodes without attributes become sigmoid(dec_x(z_a)). Part of the observed nodes
-    is not in T: these can say, by Recall@10 of dec_x(z_a), which epoch is kept. Numbers (columns
-    of which other values than 0 and 1 are observed) are brought to mean 0 and deviation 1 and cost (x - l)² / 2, l =
-    dec_x(z), as SAT's paper has squared errors for them; w is that of the words. Where there are numbers, the loss of
-    dec_x(z_a) on the held-out nodes takes the place of the recall.
+    All are means: BCEw over t x d, where ones weigh w = #zeros / #ones of X_T; links over the non-zeros of Â and as
+    many other pairs, drawn once. Nodes without attributes become sigmoid(dec_x(z_a)). Some observed nodes are not in
+    T: the Recall@10 of dec_x(z_a) on them can select the epoch. Numbers (columns with observed values other than 0
+    and 1) are scaled to mean 0 and deviation 1 and cost (x - l)² / 2 with l = dec_x(z), since SAT's paper uses
+    squared errors for them; w is that of the words. If there are numbers, the loss of dec_x(z_a) on the held-out
+    nodes replaces the recall.
 
-    Generator and discriminator have an optimiser each. (The reference has one for both, which under older versions of
-    torch also moves the parameters that are meant to rest.)
+    Generator and discriminator have separate optimisers. (The reference has one for both, which in older versions of
+    torch also changes parameters that are meant to be fixed.)
 
     Args:
         width: hidden units of both encoders and of the feature decoder.
@@ -69,11 +70,11 @@ class SAT(LearnedImputation):
         model_lr, model_weight_decay: of Adam.
         lambda_r, lambda_c, lambda_g: weights of the losses: own kind, cross, adversarial.
         n_gene, n_disc: steps of generator and discriminator per epoch.
-        epochs: how many to train.
-        keep: ``last``, the weights after all epochs, or ``best``, those of the highest score on the held-out nodes.
+        epochs: number of epochs.
+        keep: ``last``, the weights after all epochs, or ``best``, those with the highest score on the held-out nodes.
         held_out: share of the observed nodes that are not learned from.
-        evaluate_every: epochs from one look at the held-out nodes to the next; for ``best`` only.
-        patience: epochs without a better score after which training stops; None: never. For ``best`` only.
+        evaluate_every: epochs between evaluations on the held-out nodes; only for ``best``.
+        patience: training stops after this many epochs without a better score; None: never. Only for ``best``.
         calibrated: undo the weight w, so that filled values are the model's probabilities.
         **common: see :class:`LearnedImputation`.
     """
@@ -132,8 +133,8 @@ class SAT(LearnedImputation):
                 training.generator_step()
             for _ in range(self.n_disc):
                 training.discriminator_step()
-            look = epoch % self.evaluate_every == 0 or epoch == self.epochs
-            if best is not None and look and best.is_over(training.error(), epoch):
+            evaluate = epoch % self.evaluate_every == 0 or epoch == self.epochs
+            if best is not None and evaluate and best.is_over(training.error(), epoch):
                 break
         if best is not None:
             best.restore()
@@ -143,9 +144,9 @@ class SAT(LearnedImputation):
         return logits
 
     def finish(self, learned: np.ndarray, graph: IncompleteGraph, context: Context) -> np.ndarray:
-        """From logits to features: σ(l), or calibrated σ(l - log w), and l of numbers, in the units of the features.
+        """From logits to features: σ(l), or calibrated σ(l - log w), and l for numbers, in the units of the features.
 
-        Ones that weigh w times as much shift the best logit by log w, which ``calibrated`` takes back.
+        Weighting ones by w shifts the optimal logit by log w, which ``calibrated`` undoes.
         """
         known = Known.of(graph, self.held_out, context.seed)
         shift = math.log(known.weight) if self.calibrated else 0.0
@@ -158,9 +159,9 @@ class Known:
     """What SAT learns from: some of the nodes that have attributes.
 
     Attributes:
-        learned, held: the nodes T, and the nodes that are held out.
+        learned, held: the nodes T, and those that are held out.
         unit: the scale in which features are learned.
-        features: the features of all nodes in this scale [n, d].
+        features: the features of all nodes on this scale [n, d].
         binary: whether all columns are words.
         weight: w.
     """
@@ -192,9 +193,9 @@ class Training:
     Attributes:
         generator: both encoders and both decoders.
         discriminator: D.
-        learned, held: the nodes T, and the nodes that may choose the epoch.
+        learned, held: the nodes T, and the nodes that may select the epoch.
         weight: w.
-        by_recall: whether the epoch is chosen by Recall@10.
+        by_recall: whether the epoch is selected by Recall@10.
     """
 
     def __init__(self, settings: SAT, graph: IncompleteGraph, context: Context) -> None:
@@ -232,7 +233,7 @@ class Training:
         )
 
     def generator_step(self) -> None:
-        """One step on L_gen. D gets gradients, too, but only its own optimiser moves it, after clearing them."""
+        """One step on L_gen. D also gets gradients, but only its own optimiser updates it, after clearing them."""
         s, g = self.settings, self.generator
         z_x, z_a, z_t = self._encode()
         own = self.feature_loss(g.decode_features(z_x, self.streams))
@@ -265,7 +266,7 @@ class Training:
         return F.binary_cross_entropy_with_logits(logits, torch.full_like(logits, float(real)))
 
     def error(self) -> float:
-        """How badly the links alone tell the attributes of the held-out nodes: 1 - Recall@10, or the mean loss."""
+        """The error of attributes predicted from links alone on the held-out nodes: 1 - Recall@10, or the mean loss."""
         logits = self.logits(self.held)
         if self.by_recall:
             return 1 - recall(logits, self.truth, RECALL_AT)

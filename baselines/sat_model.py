@@ -1,4 +1,4 @@
-"""The networks of SAT, its losses and its score; :mod:`pagnn_bench.baselines.sat` puts them to work."""
+"""The networks, losses and score of SAT, for :mod:`pagnn_bench.baselines.sat`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pagnn_bench.nn.sparse import BlockPattern, SparseOperator
 
 
 def _linear(inputs: int, outputs: int, weights: torch.Generator) -> nn.Linear:
-    """A linear layer with torch's usual U(±1/√inputs) weights and biases, drawn from a generator of our own."""
+    """A linear layer with torch's usual U(±1/√inputs) weights and biases, drawn from our own generator."""
     layer = nn.utils.skip_init(nn.Linear, inputs, outputs)
     for parameter in layer.parameters():
         nn.init.uniform_(parameter, -(inputs**-0.5), inputs**-0.5, generator=weights)
@@ -43,7 +43,7 @@ class AttributeEncoder(nn.Module):
     """z_x = W₂ drop(ReLU(W₁ drop(X_T) + b₁)) + b₂ of the nodes whose attributes are known, [t, latent].
 
     Args:
-        known: X_T [t, d], sparse where it is sparse.
+        known: X_T [t, d], sparse or dense.
         sizes: (d, width, latent).
         rate: dropout rate.
         weights: draws the initial weights.
@@ -87,7 +87,7 @@ class StructureEncoder(nn.Module):
 
 
 class Generator(nn.Module):
-    """All of SAT but the discriminator: an encoder each for attributes and structure, and the decoders both share.
+    """All of SAT except the discriminator: one encoder each for attributes and structure, and their shared decoders.
 
     Args:
         known: X_T [t, d].
@@ -113,7 +113,7 @@ class Generator(nn.Module):
         self.decode_links = MLP((latent, latent, latent), rate, weights)
 
     def to_bfloat16(self) -> None:
-        """Make all dense products in bfloat16 from now on; what is sparse, Â among it, stays float32."""
+        """Compute all dense products in bfloat16 from now on; sparse ones, such as those with Â, stay float32."""
         narrow_layers(self)
         self.structure.narrow = True
         if isinstance(self.attributes.known, DenseInput):
@@ -125,7 +125,7 @@ def _drop(values: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor
 
 
 class _WeightedBCE(torch.autograd.Function):
-    """:class:`FeatureLoss` with as few passes over [t, d] as there can be: none going forward."""
+    """:class:`FeatureLoss` with as few passes over [t, d] as possible: none in the forward pass."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, loss: FeatureLoss) -> Tensor:
@@ -141,17 +141,17 @@ class _WeightedBCE(torch.autograd.Function):
 
 
 class FeatureLoss:
-    """BCEw: mean binary cross entropy over all entries, where ones weigh w times as much as zeros; of numbers, half the
-    squared error.
+    """BCEw: mean binary cross entropy over all entries, where ones weigh w times as much as zeros; half the squared
+    error for numbers.
 
     With x the target and l the logit, an entry costs w x softplus(-l) + (1 - x) softplus(l), which is
-    (1 + (w - 1) x) softplus(l) - w x l; a number costs (x - l)² / 2. Called with the logits, it gives a 0 whose
-    gradient is that of the loss: training needs no more, and the value itself would take a tenth of a step.
+    (1 + (w - 1) x) softplus(l) - w x l; a number costs (x - l)² / 2. Called with the logits, it returns a 0 whose
+    gradient is that of the loss: training needs no more, and computing the value would take a tenth of a step.
 
     Args:
         target: X_T [t, d]; words in [0, 1].
         weight: w.
-        likelihood: says which columns are numbers; None: none.
+        likelihood: knows which columns are numbers; None: there are none.
     """
 
     def __init__(self, target: Tensor, weight: float, likelihood: Likelihood | None = None) -> None:
@@ -166,10 +166,10 @@ class FeatureLoss:
 
 
 def sample_pairs(operator: sp.csr_array, rng: np.random.Generator) -> sp.csr_array:
-    """The pairs that the adjacency is reconstructed on: stored entries 1 (linked) and 0 (not linked), CSR [n, n].
+    """The pairs on which the adjacency is reconstructed: stored entries 1 (linked) and 0 (not linked), CSR [n, n].
 
-    Linked are all non-zeros of Â, self loops included; as many of the other pairs are drawn without repetition (all
-    of them in a graph that has fewer). No matrix of n x n entries is made.
+    All non-zeros of Â are linked, including self loops; the same number of other pairs is drawn without repetition (all
+    of them if there are fewer). No dense n x n matrix is made.
 
     Args:
         operator: Â, or the part of it between some nodes; its diagonal is not 0.
@@ -231,7 +231,7 @@ def hold_out(nodes: np.ndarray, share: float, rng: np.random.Generator) -> tuple
 
 
 def recall(scores: Tensor, truth: Tensor, k: int) -> float:
-    """Recall@k: share of a row's ones among its k highest scores, mean over the rows that have ones; [m, d] both."""
+    """Recall@k: share of a row's ones among its k highest scores, averaged over rows with ones; [m, d] both."""
     top = scores.topk(min(k, scores.shape[1]), dim=1).indices
-    ones, found = truth.sum(dim=1), truth.gather(1, top).sum(dim=1)
-    return float((found[ones > 0] / ones[ones > 0]).mean())
+    ones, hits = truth.sum(dim=1), truth.gather(1, top).sum(dim=1)
+    return float((hits[ones > 0] / ones[ones > 0]).mean())

@@ -30,21 +30,21 @@ class VAE(LearnedImputation):
         loss of a node = Σ_f m_f BCE(x_f, p_f) + KL(q(z | x) ‖ N(0, I))
 
     averaged over the nodes that have an observed entry. A share of the observed entries is held out, hidden from the
-    encoder and from the loss: they say when to stop. Missing entries become p at the posterior mean z = μ.
-    Columns of which other values than 0 and 1 are observed are numbers: brought to mean 0 and deviation 1, and filled
-    with l = decoder(z), with the loss (x_f - l_f)² / 2 of N(l_f, 1) in the place of BCE.
-    The model knows no edges, so all nodes without any attribute (type 1) are encoded from the zero vector and get
+    encoder and from the loss, for early stopping. Missing entries become p at the posterior mean z = μ.
+    Columns with observed values other than 0 and 1 are numbers: they are scaled to mean 0 and deviation 1 and filled
+    with l = decoder(z), with the loss (x_f - l_f)² / 2 of N(l_f, 1) instead of BCE.
+    The model does not see edges, so all nodes without any attribute (type 1) are encoded from the zero vector and get
     the same row.
 
     Args:
-        width: units of the one hidden layer of encoder and decoder.
+        width: units of the single hidden layer of encoder and decoder.
         latent: dimension of z.
         model_dropout: dropout on the input and on the decoder's hidden layer, while training.
         model_lr: learning rate of Adam.
         batch: nodes per step.
-        epochs: passes over the nodes, at most.
-        patience: epochs without a better prediction of the held-out entries after which training stops.
-        held_out: share of the observed entries that is held out; 0 judges by the entries that are learned from.
+        epochs: maximum number of passes over the nodes.
+        patience: training stops after this many epochs without a better prediction of the held-out entries.
+        held_out: share of the observed entries that is held out; with 0, the score is that of the learned entries.
         **common: see :class:`LearnedImputation`.
     """
 
@@ -81,7 +81,7 @@ class VAE(LearnedImputation):
         if context.narrow:
             narrow_layers(model)
         self._train(model.to(context.device), x, learned, held, generator, context)
-        with torch.no_grad():  # the held-out entries are shown to the encoder here
+        with torch.no_grad():  # here the encoder sees the held-out entries
             parts = [likelihood.mean(model(rows)) for rows in x.split(self.batch)]
         return unit.restored(torch.cat(parts).cpu().numpy())
 
@@ -94,7 +94,7 @@ class VAE(LearnedImputation):
         generator: torch.Generator,
         context: Context,
     ) -> None:
-        """Train until the held-out entries are predicted no better, and leave the best weights in the model."""
+        """Train until the prediction of the held-out entries stops improving; restore the best weights."""
         device = context.device
         noise = Noise(seed_for("noise", seed=context.seed), device)
         streams = DropoutStreams([seed_for("dropout", seed=context.seed)], device)
@@ -105,8 +105,8 @@ class VAE(LearnedImputation):
         for epoch in range(1, self.epochs + 1):
             context.report(f"VAE {epoch}/{self.epochs}")
             for batch in nodes[torch.randperm(len(nodes), generator=generator)].split(self.batch):
-                there = batch.to(device, non_blocking=True)
-                rows, m = x[there], learned[there]
+                index = batch.to(device, non_blocking=True)
+                rows, m = x[index], learned[index]
                 eps = noise.normal(len(batch), self.latent)
                 adam.zero_grad(set_to_none=True)
                 model.loss(rows * m, m, eps, streams, self.model_dropout).backward()
@@ -118,26 +118,26 @@ class VAE(LearnedImputation):
     def _judged(
         self, x: Tensor, learned: Tensor, held: Tensor
     ) -> list[tuple[Tensor, Tensor, tuple[Tensor, ...]]]:
-        """What is shown of some nodes, what they are, [b, d], and the places of what is held out.
+        """In batches: the visible entries of nodes, all their entries, [b, d], and the indices of held-out ones.
 
-        Places instead of masks, because a GPU would stand still at a mask in every epoch to count what is in it.
+        Indices instead of masks, because in every epoch a GPU would have to wait while a mask is counted.
         """
         parts = zip(*(part.split(self.batch) for part in (x, learned, held)))
         return [(rows * m, rows, judge.nonzero(as_tuple=True)) for rows, m, judge in parts]
 
     def _surprise(self, model: Network, judged: Sequence[tuple[Tensor, Tensor, tuple[Tensor, ...]]]) -> float:
-        """Mean cross entropy of the held-out entries; of numbers, half their squared error."""
+        """Mean cross entropy of the held-out entries; for numbers, half their squared error."""
         total: Tensor | float = 0.0
         with torch.no_grad():
-            for shown, rows, places in judged:
-                total = total + model.likelihood.surprise(model(shown), rows, places)
+            for visible, rows, places in judged:
+                total = total + model.likelihood.surprise(model(visible), rows, places)
         return float(total / sum(len(places[0]) for _, _, places in judged))
 
 
 class Network(nn.Module):
     """Encoder d → width → (μ, log σ²) and decoder latent → width → d, with ReLU.
 
-    Calling it gives the logits [b, d] of p at the posterior mean (of numbers, what is expected).
+    Calling it returns the logits [b, d] of p at the posterior mean (for numbers, their expected value).
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class Network(nn.Module):
     def loss(
         self, x: Tensor, m: Tensor, eps: Tensor, streams: DropoutStreams | None = None, rate: float = 0.0
     ) -> Tensor:
-        """Mean over the nodes of the reconstruction error plus the divergence, at z = μ + σ ⊙ ε.
+        """Reconstruction error plus divergence, averaged over the nodes, at z = μ + σ ⊙ ε.
 
         Args:
             x: m ⊙ x, [b, d].
@@ -187,12 +187,12 @@ class Network(nn.Module):
 
 
 def smoothed_means(x: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Column means over the known entries, float32 [d], drawn a little to 1/2: never 0 or 1, and 1/2 without any."""
+    """Column means over the known entries, float32 [d], pulled slightly towards 1/2: never 0 or 1, 1/2 without any."""
     return ((x.sum(axis=0, where=known) + 0.5) / (known.sum(axis=0) + 1)).astype(np.float32)
 
 
 def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
-    """Xavier-uniform weights from a generator of our own, zero bias."""
+    """Xavier-uniform weights from our own generator, zero bias."""
     layer = nn.utils.skip_init(nn.Linear, inputs, outputs)
     nn.init.xavier_uniform_(layer.weight, generator=generator)
     nn.init.zeros_(layer.bias)

@@ -1,4 +1,4 @@
-"""Zero filling: the control that every imputation has to beat."""
+"""Zero filling: the control that every imputation should beat."""
 
 from __future__ import annotations
 

@@ -1,23 +1,23 @@
-"""What the validation labels in the input of FSD-CAP's public code are worth.
+"""Measure what the validation labels in the input of FSD-CAP's public code are worth.
 
     PAGNN_DATA=... python scripts/audit_fsdcap.py --data cora,citeseer [--masks 10] [--protocol extreme] [KEY=VALUE ...]
 
-The second stage of FSD-CAP gives every node a label ŷ: it goes into the class means, the weights of the nodes in them,
-and the choice of the mean that a node is drawn towards. The public code (ssjcode/FSD-CAP, fsdcap.py, pre_GNN) starts ŷ
-from the labels of all nodes and puts predictions in at test nodes, so validation nodes have their true labels. Four
-inputs are compared here, on the same splits, masks and first diffusion, each with the same initial weights of the
-network behind it:
+The second stage of FSD-CAP gives every node a label ŷ, which enters the class means, the weights of the nodes in
+them, and the choice of the mean that a node is pulled towards. The public code (ssjcode/FSD-CAP, fsdcap.py, pre_GNN)
+starts with the labels of all nodes and replaces those of test nodes by predictions, so validation nodes have their
+true labels. This script compares four inputs, on the same splits, masks and first diffusion, each with the same
+initial weights of the network that follows:
 
     public     ŷ true at training and validation nodes, predicted at test nodes
     clean      ŷ true at training nodes, predicted elsewhere
-    method     as clean, with a first classifier that never sees a validation label: method=fsdcap
+    method     like clean, with a first classifier that never sees a validation label: method=fsdcap
     diffusion  the first stage alone
 
-Predictions and confidences of public and clean are those of one classifier, stopped by validation accuracy as in the
-public code, at its best epoch. (There, confidences are of the last epoch.) No method of this package is trained on
-validation labels; this script alone hands them over.
+Predictions and confidences of public and clean come from the same classifier, stopped by validation accuracy as in
+the public code, at its best epoch. (There, confidences are those of the last epoch.) No method of this package is
+trained on validation labels; only this script uses them.
 
-KEY=VALUE are keys of ``pagnn-bench run``, such as method.temperature=1000. What is finished is kept in the file and not
+KEY=VALUE are keys of ``pagnn-bench run``, such as method.temperature=1000. Finished trials are kept in the file and not
 trained again.
 """
 
@@ -64,7 +64,7 @@ CPU = torch.device("cpu")
 
 
 class Given(ImputationMethod):
-    """The network behind FSD-CAP, on features that were worked out here."""
+    """The network of FSD-CAP on given features."""
 
     def __init__(self, filled: np.ndarray, like: FSDCAP) -> None:
         super().__init__(like.hidden, like.dropout, like.input_dropout, like.bias, like.layers, like.network)
@@ -84,7 +84,7 @@ def main() -> int:
     parser.add_argument("--rate", default="0.995")
     parser.add_argument("--protocol", default="extreme")
     parser.add_argument("--masks", type=int, default=10)
-    parser.add_argument("--seeds", type=int, default=1, help="seeds of the network behind it, per mask")
+    parser.add_argument("--seeds", type=int, default=1, help="seeds of the network, per mask")
     parser.add_argument("-o", "--output", type=Path, default=FILE)
     options = parser.parse_args()
     groups = (f"{key}={getattr(options, key)}" for key in ("data", "missing", "rate", "protocol"))
@@ -104,8 +104,8 @@ def main() -> int:
     except (RequestError, HydraException) as error:
         parser.error(str(error).splitlines()[0])
     print()
-    asked = {cell.id for cell in cells}
-    print(to_markdown(audit_table([trial for trial in trials if trial["cell"] in asked])))
+    requested = {cell.id for cell in cells}
+    print(to_markdown(audit_table([trial for trial in trials if trial["cell"] in requested])))
     return 0
 
 
@@ -119,7 +119,7 @@ def audit(cell: Cell, mask: int, seeds: list[int]) -> Iterator[dict[str, Any]]:
     inputs = make_inputs(masked)
     sizes = {part: len(getattr(masked.graph.split, part)) for part in ("train", "val", "test")}
     for seed in seeds:
-        found = {name: result(masked, filled, mask, seed) for name, filled in inputs.items()}
+        scores = {name: result(masked, filled, mask, seed) for name, filled in inputs.items()}
         yield {
             "cell": cell.id,
             **{group: getattr(cell, group)["name"] for group in ("data", "missing", "protocol")},
@@ -128,13 +128,13 @@ def audit(cell: Cell, mask: int, seeds: list[int]) -> Iterator[dict[str, Any]]:
             "seed": seed,
             "settings": method.settings(),
             "nodes": sizes,
-            "inputs": found,
+            "inputs": scores,
             "provenance": collect_provenance(),
         }
 
 
 def make_inputs(masked: MaskedCell) -> dict[str, np.ndarray]:
-    """The features [n, d] that each network is trained on; observed entries as they are."""
+    """The features [n, d] that each network is trained on; observed entries are unchanged."""
     method, graph, context = masked.method, masked.graph, masked.context
     assert isinstance(method, FSDCAP)
     view = masked.for_method()
@@ -152,15 +152,14 @@ def make_inputs(masked: MaskedCell) -> dict[str, np.ndarray]:
 
 
 def stopped_classifier(masked: MaskedCell, spread: np.ndarray) -> Tensor:
-    """Logits [n, C] of the first classifier at the epoch of its highest validation accuracy."""
+    """Logits [n, C] of the first classifier at the epoch with its highest validation accuracy."""
     method, graph = masked.method, masked.graph
     assert isinstance(method, FSDCAP)
     view, rule = masked.for_method(), stopping_rule("val_acc", 1, PATIENCE)
     target = torch.from_numpy(graph.labels[graph.split.val])
     best = torch.empty(0)
-    for epoch, network in enumerate(
-        first_classifier(view, method.propagated(view, spread), masked.context), start=1
-    ):
+    epochs = first_classifier(view, method.propagated(view, spread), masked.context)
+    for epoch, network in enumerate(epochs, start=1):
         with torch.no_grad():
             logits = network("all", None)[0]
         own = logits[torch.from_numpy(graph.split.val)]
@@ -174,7 +173,7 @@ def stopped_classifier(masked: MaskedCell, spread: np.ndarray) -> Tensor:
 
 
 def result(masked: MaskedCell, filled: np.ndarray, mask: int, seed: int) -> dict[str, float]:
-    """Train the network behind the method on these features, with the weights and dropout of the trial."""
+    """Train the network of the method on these features, with the weights and dropout of the trial."""
     cell, method = masked.cell, masked.method
     assert isinstance(method, FSDCAP)
     prepared = Given(filled, method).prepare(masked.for_method(), masked.context)
@@ -187,7 +186,7 @@ def result(masked: MaskedCell, filled: np.ndarray, mask: int, seed: int) -> dict
 
 
 def describe(trial: dict[str, Any]) -> str:
-    scores = ", ".join(f"{name} {100 * found['test_acc']:.2f}" for name, found in trial["inputs"].items())
+    scores = ", ".join(f"{name} {100 * record['test_acc']:.2f}" for name, record in trial["inputs"].items())
     return f"{trial['data']} {trial['missing']} mask {trial['mask']} seed {trial['seed']}: {scores}"
 
 

@@ -1,4 +1,4 @@
-"""What audit_fsdcap.py measured, as a table."""
+"""The measurements of audit_fsdcap.py as a table."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def audit_table(trials: Sequence[Trial]) -> Table:
 
 
 def _where(trial: Trial, trials: Sequence[Trial]) -> str:
-    """Graph, missing type and rate, and what sets a cell apart from others there."""
+    """Graph, missing type and rate, and what distinguishes a cell from others with the same."""
     place = ("data", "missing", "rate")
     same = [other for other in trials if all(other[key] == trial[key] for key in place)]
     settings = {"protocol": trial["protocol"], **trial["settings"]}
-    apart = [
+    different = [
         f"{key}={value}"
         for key, value in settings.items()
         if any({"protocol": other["protocol"], **other["settings"]}.get(key) != value for other in same)
     ]
     data, missing = (LABELS.get(trial[key], trial[key]) for key in ("data", "missing"))
-    return ", ".join([data, missing, f"rate {trial['rate']:g}", *apart])
+    return ", ".join([data, missing, f"rate {trial['rate']:g}", *different])
 
 
 def _numbers(own: Sequence[Trial], inputs: Sequence[str], pairs: Sequence[tuple[str, str]]) -> list[Value]:

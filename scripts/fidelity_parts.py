@@ -1,4 +1,4 @@
-"""The measured parts of docs/fidelity.md; :mod:`measured_parts` hands them on to :mod:`write_docs`."""
+"""The measured parts of docs/fidelity.md; :mod:`measured_parts` passes them on to :mod:`write_docs`."""
 
 from __future__ import annotations
 
@@ -12,36 +12,24 @@ from plain_table import plain_table
 from pagnn_bench.analysis.paper import DATASETS, RATES, TABLES, paper_entries
 from pagnn_bench.analysis.tables.layout import signed
 from pagnn_bench.analysis.tables.leads import PROTOCOLS
-from pagnn_bench.analysis.tables.results import (
-    LABELS,
-    Result,
-    Results,
-)
+from pagnn_bench.analysis.tables.results import LABELS, Result, Results, by_method
 
-FIDELITY = "fidelity"  # the protocol's name in runs that tell what a departure from public code is worth
-DEFECT = (
-    3.0  # a rival that many points below its published number is our defect until an experiment explains it
-)
+FIDELITY = "fidelity"  # the protocol's name in runs that measure the effect of a departure from public code
+# A rival this many points below its published number counts as our defect until an experiment explains it.
+DEFECT = 3.0
 LONG_BEFORE = 100  # epochs
 
 
 def _ledger(method: str) -> Callable[[Results], str]:
-    """A rival's printed number beside ours as published, tuned and shared, with a verdict."""
+    """A rival's printed number next to ours as published, tuned and shared, with a verdict."""
 
     def part(results: Results) -> str:
-        found = {
-            name: {
-                (r.key.missing, r.key.data, r.key.rate): r
-                for r in results.under(name)
-                if r.key.method == method and r.mean is not None
-            }
-            for name in PROTOCOLS
-        }
+        by_protocol = {name: by_method(results.under(name)).get(method, {}) for name in PROTOCOLS}
         entries = paper_entries()
         rows = []
         for missing, data in itertools.product(TABLES.values(), DATASETS):
             for rate in RATES:
-                here = {name: cells.get((missing, data, rate)) for name, cells in found.items()}
+                here = {name: cells.get((missing, data, rate)) for name, cells in by_protocol.items()}
                 entry = entries.get((missing, data, method, rate))
                 if any(here.values()):
                     texts = ["" if r is None else f"{r.mean:.1f}" for r in here.values()]
@@ -92,19 +80,19 @@ def _fidelity(result: Result | None) -> str:
 
 
 def departures(results: Results) -> str:
-    """Validation accuracy of rivals in other forms, on a mask that is not reported: what a departure is worth."""
-    found: dict[tuple[str, str], dict[tuple[str, str, float], Result]] = defaultdict(dict)
+    """Validation accuracy of variants of rivals, on a mask that is not reported: the effect of a departure."""
+    forms: dict[tuple[str, str], dict[tuple[str, str, float], Result]] = defaultdict(dict)
     for result in results.all:
         if result.cell is not None and result.cell.protocol["name"] == FIDELITY and result.mean is not None:
             _, _, settings = result.key.protocol.partition("[")
             form = (result.labels["method"], settings.rstrip("]"))
-            found[form][result.key.data, result.key.missing, result.key.rate] = result
-    places = sorted({place for line in found.values() for place in line}, key=_data_order)
+            forms[form][result.key.data, result.key.missing, result.key.rate] = result
+    places = sorted({place for line in forms.values() for place in line}, key=_data_order)
     head = ["method", "training"]
     head += [f"{DATASETS[data]}, {LABELS[missing]}, {rate:g}" for data, missing, rate in places]
     rows = [
         [name, settings, *(_validated(line.get(place)) for place in places)]
-        for (name, settings), line in sorted(found.items())
+        for (name, settings), line in sorted(forms.items())
     ]
     return plain_table(head, rows) if rows else "Nothing run yet."
 
@@ -121,16 +109,16 @@ def _validated(result: Result | None) -> str:
 
 def early(results: Results) -> str:
     """How often a trial keeps an epoch long before that of its highest validation accuracy, and what that costs."""
-    found: dict[tuple[str, str], list[tuple[bool, float]]] = defaultdict(list)
+    kept: dict[tuple[str, str], list[tuple[bool, float]]] = defaultdict(list)
     for result in results.under("paper"):
         for trial in result.trials:
             record = trial.record
             if trial.ok and "peak_epoch" in record:
                 late = record["peak_epoch"] - record["best_epoch"] > LONG_BEFORE
                 lost = 100 * (record["peak_val_acc"] - record["val_acc"])
-                found[result.labels["method"], result.labels["data"]].append((late, lost))
+                kept[result.labels["method"], result.labels["data"]].append((late, lost))
     rows = []
-    for (method, data), trials in sorted(found.items()):
+    for (method, data), trials in sorted(kept.items()):
         costs = [lost for late, lost in trials if late]
         share = f"{100 * len(costs) / len(trials):.1f} %"
         cost = f"{statistics.fmean(costs):.1f}" if costs else ""

@@ -1,6 +1,6 @@
-"""The measured parts of docs/field.md; :mod:`measured_parts` hands them on to :mod:`write_docs`.
+"""The measured parts of docs/field.md; :mod:`measured_parts` passes them on to :mod:`write_docs`.
 
-Where nothing was run a part is a sentence that says so, and how to run it.
+If nothing was run, a part is a sentence that says so, and how to run it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,7 @@ from pagnn_bench.analysis.tables.mechanisms import (
     unlabelled_table,
 )
 from pagnn_bench.analysis.tables.render import to_markdown
-from pagnn_bench.analysis.tables.results import (
-    DIFFERS,
-    INSIDE,
-    TOLERATED,
-    TOO_FEW,
-    Result,
-    Results,
-)
+from pagnn_bench.analysis.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, Result, Results
 from pagnn_bench.analysis.tables.study import Study, read_study
 from pagnn_bench.config.names import Name
 
@@ -45,7 +38,7 @@ def not_run(command: str) -> str:
 
 
 def _body(table: Table) -> str:
-    """A table without its title, as the page has its own."""
+    """A table without its title, since the page has its own."""
     return to_markdown(table).partition("\n\n")[2]
 
 
@@ -62,13 +55,13 @@ def extreme_verdicts(results: Results) -> str:
     counted = [result.verdict for result in under if result.verdict is not None]
     if not counted:
         return not_run("pagnn-bench run -m experiment=extreme")
-    agree, differ, few = (
+    agree, differ, too_few = (
         sum(verdict in kinds for verdict in counted)
         for kinds in ((INSIDE, TOLERATED), (DIFFERS,), (TOO_FEW,))
     )
     return (
-        f"Published numbers that were run here, too: {len(counted)} of {len(under)}. In agreement (inside our 95 % "
-        f"interval or within the tolerance): {agree}; different: {differ}; too few masks to tell: {few}."
+        f"Published numbers that were also run here: {len(counted)} of {len(under)}. In agreement (inside our 95 % "
+        f"interval or within the tolerance): {agree}; different: {differ}; too few masks to tell: {too_few}."
     )
 
 
@@ -117,7 +110,7 @@ def dense(missing: str) -> Part:
 
 
 def audit(_: Results) -> str:
-    """What audit_fsdcap.py measured."""
+    """The measurements of audit_fsdcap.py."""
     if not AUDIT.is_file():
         return not_run("python scripts/audit_fsdcap.py")
     document = json.loads(AUDIT.read_bytes())

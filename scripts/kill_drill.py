@@ -1,10 +1,10 @@
-"""Kill a whole sweep with SIGKILL at random moments, again and again; what comes out must equal an undisturbed one.
+"""Kill a whole sweep with SIGKILL at random moments, again and again; the results must equal those without kills.
 
     python scripts/kill_drill.py            # 20 kills on the built-in graph, in a temporary folder
     python scripts/kill_drill.py --kills 5 --together
 
-With ``--together`` two sweeps at a time work on the folder, and both are killed. Ends with exit code 0 if no trial was
-lost, doubled or changed.
+With ``--together`` two sweeps work on the folder at once, and both are killed. The exit code is 0 if no trial was lost,
+duplicated or changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SWEEP = (
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    """A sweep in a process group of its own, so that nothing of it survives a kill."""
+    """A sweep in its own process group, so that no part of it survives a kill."""
     command = [sys.executable, "-m", "pagnn_bench", *SWEEP]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     return subprocess.Popen(command, cwd=folder, start_new_session=True, **quiet)
@@ -39,7 +39,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 def trials(folder: Path) -> dict[tuple[str, int, int], tuple[float, int]]:
     """Every finished trial: accuracy and number of epochs."""
     store = Store(folder / "results")
-    found = {
+    finished = {
         (cell.id, *key): (trial.record["test_acc"], trial.record["epochs"])
         for cell in store.cells()
         for key, trial in store.load(cell).items()
@@ -47,7 +47,7 @@ def trials(folder: Path) -> dict[tuple[str, int, int], tuple[float, int]]:
     }
     if store.damaged:
         raise SystemExit(f"Damaged files after the kills: {store.damaged}")
-    return found
+    return finished
 
 
 def main() -> int:

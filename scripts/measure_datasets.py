@@ -1,9 +1,9 @@
-"""Count what the dataset cards of docs/datasets.md say, from the graphs as they are trained on.
+"""Count the numbers of the dataset cards in docs/datasets.md, from the graphs as they are trained on.
 
-    python scripts/measure_datasets.py           # write docs/measured/datasets.json: of all whose files are at hand
-    python scripts/measure_datasets.py --check   # exit code 1 and the names of those that are counted otherwise now
+    python scripts/measure_datasets.py           # write docs/measured/datasets.json for all datasets that are available
+    python scripts/measure_datasets.py --check   # exit code 1 and the names of those whose numbers have changed
 
-Nothing is downloaded; `pagnn-bench data fetch all` does that. write_docs.py makes the page from the counts.
+Nothing is downloaded; `pagnn-bench data fetch all` does that. write_docs.py writes the page from the counts.
 """
 
 from __future__ import annotations
@@ -29,26 +29,24 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check
     written: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-    found = {name: card(name) for name in TABLE if _at_hand(name)}
+    cards = {name: card(name) for name in TABLE if _is_available(name)}
     if check:
-        stale = [name for name, counted in found.items() if written.get(name) != counted]
-        print(
-            f"{len(found)} datasets at hand" + (f"; counted otherwise: {', '.join(stale)}" if stale else "")
-        )
+        stale = [name for name, counted in cards.items() if written.get(name) != counted]
+        print(f"{len(cards)} datasets available" + (f"; changed: {', '.join(stale)}" if stale else ""))
         return int(bool(stale))
-    both = {**written, **found}
+    both = {**written, **cards}
     ordered = {name: both[name] for name in TABLE if name in both}
     FILE.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(f"{len(found)} datasets at hand, {len(ordered)} in {FILE}")
+    print(f"{len(cards)} datasets available, {len(ordered)} in {FILE}")
     return 0
 
 
-def _at_hand(name: str) -> bool:
+def _is_available(name: str) -> bool:
     return {state for _, state in states(Path(data_config(name, None)["root"]), name)} == {"ok"}
 
 
 def card(name: str) -> dict[str, Any]:
-    """What the card of a dataset says."""
+    """The content of a dataset card."""
     config = data_config(name, None)
     files = [list(files) for parts in TABLE[name].values() for files in parts]
     where = [source.title for source in SOURCES if any(all(map(source.address, paths)) for paths in files)]

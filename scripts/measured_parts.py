@@ -21,7 +21,7 @@ from pagnn_bench.analysis.paper import DATASETS, METHODS, RATES, TABLES
 from pagnn_bench.analysis.report.content import verdict_sentences
 from pagnn_bench.analysis.summary import Summary
 from pagnn_bench.analysis.tables.accuracy import accuracy_table
-from pagnn_bench.analysis.tables.layout import three_digits
+from pagnn_bench.analysis.tables.layout import Table, three_digits
 from pagnn_bench.analysis.tables.leads import PROTOCOLS, leads_table
 from pagnn_bench.analysis.tables.precision import precision_table
 from pagnn_bench.analysis.tables.render import to_markdown
@@ -46,8 +46,8 @@ GRID = "grid"  # the protocol's name in experiment=protocol_grid
 DECAY = "weight_decay"  # the protocol's name in experiment=weight_decay
 CONTROLS = ("zero", "fp", "pcfi", "mask_concat", "full")
 SPELLED = {1: "one", 2: "two", 4: "four", 8: "eight"}
-# Protocols beside which the tuned results stand, and how they are called there.
-BESIDE = {
+# Protocols that the tuned results are compared with, and their headings.
+COMPARED = {
     "paper": "`paper`",
     "shared": "`shared`",
     "documented": "`documented`",
@@ -55,46 +55,43 @@ BESIDE = {
     "literal": "`literal`",
 }
 FORMER_SEARCH = "tuned_12"  # twelve settings per cell, none of them with a weight decay below 0.0005
+NOTHING = "Nothing run yet."
+
+GridLine = dict[float, list[float]]  # weight decay → validation accuracies in percent
 
 # ---- docs/protocol.md
 
 
 def grid(results: Results) -> str:
     """Mean validation accuracy of the grid, a table per feature normalisation."""
-    found: dict[tuple[str, str, str, float], dict[float, list[float]]] = defaultdict(dict)
+    lines: dict[tuple[str, str, str, float], GridLine] = defaultdict(dict)
     for result in results.all:
         if result.cell is None or result.cell.protocol["name"] != GRID:
             continue
         protocol, cell = result.cell.protocol, result.cell
         place = (protocol["feature_norm"], cell.data["name"], cell.missing["name"], cell.rate)
         accuracies = [100 * trial.record["val_acc"] for trial in result.trials if trial.ok]
-        found[place][protocol["weight_decay"]] = accuracies
-    decays = sorted({decay for line in found.values() for decay in line})
+        lines[place][protocol["weight_decay"]] = accuracies
+    decays = sorted({decay for line in lines.values() for decay in line})
+    head = ["weight decay", *(f"{decay:g}" for decay in decays)]
     texts = []
     for norm, title in {"none": "Raw features", "row": "Rows normalised (observed entries only)"}.items():
         rows = []
         for data, label in DATASETS.items():
-            places = sorted(place for place in found if place[:2] == (norm, data))
+            places = sorted(place for place in lines if place[:2] == (norm, data))
             for place in places:
-                seeds = max(len(values) for values in found[place].values())
+                seeds = max(map(len, lines[place].values()))
                 name = f"{label}, {LABELS[place[2]]}, rate {place[3]:g} ({count(seeds, 'seed')})"
-                rows.append([name, *_validation(found[place], decays)])
+                rows.append([name, *_grid_row(lines[place], decays)])
             if len(places) > 1:
-                shared = set.intersection(*(set(found[place]) for place in places))
-                means = {
-                    decay: statistics.fmean(statistics.fmean(found[place][decay]) for place in places)
-                    for decay in shared
-                }
-                best = max(means, key=lambda decay: means[decay])
-                texts_of = [_strong(f"{means[d]:.2f}", d == best) if d in means else "" for d in decays]
-                rows.append([f"**{label}, mean of these**", *texts_of])
-        texts.append(
-            f"{title}:\n\n" + plain_table(["weight decay", *(f"{decay:g}" for decay in decays)], rows)
-        )
+                means = _grid_means([lines[place] for place in places], decays)
+                rows.append([f"**{label}, mean of these**", *means])
+        texts.append(f"{title}:\n\n" + plain_table(head, rows))
     return "\n\n".join(texts)
 
 
-def _validation(line: dict[float, list[float]], decays: list[float]) -> list[str]:
+def _grid_row(line: GridLine, decays: list[float]) -> list[str]:
+    """Mean and standard error by weight decay, the best in bold."""
     means = {decay: statistics.fmean(values) for decay, values in line.items()}
     best = max(means, key=lambda decay: means[decay])
     texts = []
@@ -103,12 +100,25 @@ def _validation(line: dict[float, list[float]], decays: list[float]) -> list[str
             texts.append("")
             continue
         error = statistics.stdev(line[decay]) / len(line[decay]) ** 0.5 if len(line[decay]) > 1 else 0.0
-        texts.append(f"{_strong(f'{means[decay]:.2f}', decay == best)} ±{error:.2f}")
+        texts.append(f"{_bold_if(decay == best, f'{means[decay]:.2f}')} ±{error:.2f}")
     return texts
 
 
-def _strong(text: str, really: bool) -> str:
-    return f"**{text}**" if really else text
+def _grid_means(lines: list[GridLine], decays: list[float]) -> list[str]:
+    """The mean over lines for every weight decay that all of them have, the best in bold."""
+    shared = set.intersection(*map(set, lines))
+    means = {decay: statistics.fmean(statistics.fmean(line[decay]) for line in lines) for decay in shared}
+    best = max(means, key=lambda decay: means[decay])
+    return [_bold_if(decay == best, f"{means[decay]:.2f}") if decay in means else "" for decay in decays]
+
+
+def _bold_if(condition: bool, text: str) -> str:
+    return f"**{text}**" if condition else text
+
+
+def _body(table: Table | None) -> str:
+    """A table without its title, since the page has its own."""
+    return to_markdown(table).partition("\n\n")[2] if table and table.parts else NOTHING
 
 
 # ---- docs/reproduction.md
@@ -116,14 +126,13 @@ def _strong(text: str, really: bool) -> str:
 
 def _accuracy(number: str, protocol: str, compare: bool) -> Callable[[Results], str]:
     def part(results: Results) -> str:
-        table = accuracy_table(results.under(protocol), TABLES[number], compare=compare)
-        return to_markdown(table).partition("\n\n")[2] if table.parts else "Nothing run yet."
+        return _body(accuracy_table(results.under(protocol), TABLES[number], compare=compare))
 
     return part
 
 
 def verdicts(results: Results) -> str:
-    """How many entries agree, by missing type and dataset, after three sentences on the whole."""
+    """How many entries agree, by missing type and dataset, after three summary sentences."""
     under = results.under("paper")
     counted = [result for result in under if result.paper is not None and result.is_default]
     rows = []
@@ -137,14 +146,8 @@ def verdicts(results: Results) -> str:
             too_few = [result for result in run if result.verdict == TOO_FEW]
             close = [result for result in run if abs(result.difference or 0) <= 1]
             mean = f"{statistics.fmean(r.difference or 0 for r in run):+.2f}" if run else ""
-            rows.append(
-                [
-                    LABELS[missing],
-                    DATASETS[data],
-                    *map(str, map(len, (here, run, agree, differ, alone, too_few, close))),
-                    mean,
-                ]
-            )
+            sizes = map(len, (here, run, agree, differ, alone, too_few, close))
+            rows.append([LABELS[missing], DATASETS[data], *map(str, sizes), mean])
     head = ["", "dataset", "entries", "run", "agree", "differ", "of these on one mask", "too few masks"]
     head += ["within one point", "mean difference"]
     sentences = verdict_sentences(under, check_claims(under, read_timings(results)), "paper")
@@ -152,7 +155,7 @@ def verdicts(results: Results) -> str:
 
 
 def claims(results: Results) -> str:
-    """Every claim as published, tuned and shared, as far as that was run."""
+    """Every claim as published, tuned and shared, where that was run."""
     timings = read_timings(results)
     names = [name for name in PROTOCOLS if name in results.protocols]
     checked = {name: check_claims(results.under(name), timings) for name in names}
@@ -160,25 +163,25 @@ def claims(results: Results) -> str:
     for number, claim in enumerate(checked[names[0]]):
         texts.append(f"### {claim.text}")
         for name in names:
-            told = checked[name][number]
-            # Times are the same whatever the protocol, and one under which nothing was run needs no table.
-            if name == names[0] or (told != claim and any(part.was_run for part in told.parts)):
+            own = checked[name][number]
+            # Times are the same under every protocol, and one under which nothing was run needs no table.
+            if name == names[0] or (own != claim and any(part.was_run for part in own.parts)):
                 rows = [
-                    [part.what, f"{part.outcome}. {part.note}".strip(" ."), *told.row(part)]
-                    for part in told.parts
+                    [part.title, f"{part.outcome}. {part.note}".strip(" ."), *own.row(part)]
+                    for part in own.parts
                     if part.was_run or name == names[0]
                 ]
-                texts.append(f"Under `protocol={name}`: **{told.verdict}**. {told.summary}")
-                texts.append(plain_table(["comparison", "verdict", *told.columns], rows))
+                texts.append(f"Under `protocol={name}`: **{own.verdict}**. {own.summary}")
+                texts.append(plain_table(["comparison", "verdict", *own.columns], rows))
     return "\n\n".join(texts)
 
 
 def tuned(results: Results) -> str:
-    """The tables under protocol=tuned and the settings chosen, beside other protocols on the same cells."""
+    """Results and chosen settings under protocol=tuned, compared with other protocols on the same cells."""
     under = results.under("tuned" if "tuned" in results.protocols else FORMER_SEARCH)
-    found = {
+    means = {
         (name, r.key.missing, r.key.data, r.key.method, r.key.rate): f"{r.mean:.2f}"
-        for name in BESIDE
+        for name in COMPARED
         for r in results.under(name)
         if r.mean is not None
     }
@@ -187,53 +190,49 @@ def tuned(results: Results) -> str:
         if result.mean is None or result.cell is None:
             continue
         key = result.key
-        others = [found.get((name, key.missing, key.data, key.method, key.rate), "") for name in BESIDE]
+        others = [means.get((name, key.missing, key.data, key.method, key.rate), "") for name in COMPARED]
         names = [result.labels[key] for key in ("missing", "data", "method")]
         ours = f"{result.mean:.2f} ±{result.summary.mask_std or 0:.2f}"
         chosen = result.cell.protocol["tuning"]["chosen"]
         setting = ", ".join(f"{key.partition('.')[2]} {value}" for key, value in chosen.items())
         printed = f"{result.paper:.2f}" if result.paper is not None else ""
         rows.append([*names, f"{result.key.rate:g}", ours, *others, printed, setting])
-    head = ["", "dataset", "method", "rate", "tuned", *BESIDE.values(), "the paper", "chosen"]
-    return plain_table(head, rows) if rows else "Nothing run yet."
+    head = ["", "dataset", "method", "rate", "tuned", *COMPARED.values(), "the paper", "chosen"]
+    return plain_table(head, rows) if rows else NOTHING
 
 
 def search(results: Results) -> str:
-    """What the searches of protocol=tuned brought, and how far they can be trusted."""
-    table = search_table(results)
-    return to_markdown(table).partition("\n\n")[2] if table else "Nothing run yet."
+    """What the searches of protocol=tuned gained, and how far they can be trusted."""
+    return _body(search_table(results))
 
 
 def decay(results: Results) -> str:
     """Accuracy by weight decay, the paper's number, and how far PaGNN-N is ahead of the others on the same masks."""
-    found: dict[tuple[str, float, str], dict[float, Result]] = defaultdict(dict)
+    lines: dict[tuple[str, float, str], dict[float, Result]] = defaultdict(dict)
     for result in results.all:
         if result.cell is not None and result.cell.protocol["name"] == DECAY and result.mean is not None:
             place = (result.labels["data"], result.key.rate, result.cell.method["label"])
-            found[place][result.cell.protocol["weight_decay"]] = result
-    decays = sorted({value for line in found.values() for value in line})
+            lines[place][result.cell.protocol["weight_decay"]] = result
+    decays = sorted({value for line in lines.values() for value in line})
     rows = []
-    for (data, rate, method), line in sorted(found.items(), key=lambda item: _place(*item[0])):
-        ours = found.get((data, rate, METHODS["pagnn_n"]), {})
+    for (data, rate, method), line in sorted(lines.items(), key=lambda item: _place(*item[0])):
+        ours = lines.get((data, rate, METHODS["pagnn_n"]), {})
         texts = [_with_lead(line.get(v), ours.get(v) if line is not ours else None) for v in decays]
         paper = next(iter(line.values())).paper
         rows.append([data, f"{rate:g}", method, *texts, f"{paper:.1f}" if paper else ""])
     head = ["dataset", "rate", "method", *(f"{v:g}" for v in decays), "the paper"]
-    return plain_table(head, rows) if rows else "Nothing run yet."
+    return plain_table(head, rows) if rows else NOTHING
 
 
 def _place(data: str, rate: float, method: str) -> tuple[int, float, int]:
-    """Datasets and methods in the paper's order, controls behind."""
+    """The sort key of a row: datasets and methods in the paper's order, then controls."""
     methods = [*METHODS.values()]
-    return (
-        [*DATASETS.values()].index(data),
-        rate,
-        methods.index(method) if method in methods else len(methods),
-    )
+    number = methods.index(method) if method in methods else len(methods)
+    return [*DATASETS.values()].index(data), rate, number
 
 
 def _with_lead(result: Result | None, leader: Result | None) -> str:
-    """Mean and spread over masks, and the leader's distance on the masks that both have."""
+    """Mean and spread over masks, and the lead of ``leader`` on the masks that both have."""
     if result is None:
         return ""
     lead = f" ({statistics.fmean(paired_differences(leader, result)):+.1f})" if leader else ""
@@ -247,8 +246,8 @@ def timing(results: Results) -> str:
 
 
 def not_run(results: Results) -> str:
-    """What is empty, and what has fewer trials than the paper names."""
-    have = {
+    """The empty cells, and the numbers of trials in the others."""
+    run = {
         (r.key.missing, r.key.data, r.key.method, r.key.rate): r.summary
         for r in results.under("paper")
         if r.trials
@@ -258,12 +257,12 @@ def not_run(results: Results) -> str:
         for data, label in DATASETS.items():
             methods = [name for name in (*METHODS, *CONTROLS) if (name, missing) != ("sat", "type2")]
             empty = {
-                method: [rate for rate in RATES if (missing, data, method, rate) not in have]
+                method: [rate for rate in RATES if (missing, data, method, rate) not in run]
                 for method in methods
             }
-            texts = [_some(method, rates) for method, rates in empty.items() if rates]
+            texts = [_empty_cells(method, rates) for method, rates in empty.items() if rates]
             lines.append([LABELS[missing], label, ", ".join(texts) or "none"])
-    counts = sorted(map(_size, have.values()))
+    counts = sorted(map(_size, run.values()))
     sizes = ", ".join(f"{size} ({counts.count(size)})" for size in dict.fromkeys(counts))
     return (
         plain_table(["", "dataset", "empty cells"], lines)
@@ -272,35 +271,33 @@ def not_run(results: Results) -> str:
 
 
 def _size(summary: Summary) -> str:
-    """Masks x seeds, these on average."""
+    """Masks x mean number of seeds."""
     return f"{summary.masks} x {round(summary.trials / summary.masks, 1):g}"
 
 
-def _some(method: str, rates: list[float]) -> str:
-    return (
-        f"`{method}`" if len(rates) == len(RATES) else f"`{method}` at {', '.join(f'{r:g}' for r in rates)}"
-    )
+def _empty_cells(method: str, rates: list[float]) -> str:
+    if len(rates) == len(RATES):
+        return f"`{method}`"
+    return f"`{method}` at {', '.join(f'{rate:g}' for rate in rates)}"
 
 
 # ---- README.md
 
 
 def leads(results: Results) -> str:
-    """How far PaGNN-N is ahead of every rival under each protocol, and what stands behind it."""
-    table = leads_table(results)
-    assert table is not None
-    behind = [r for name in PROTOCOLS for r in results.under(name) if r.mean is not None]
-    batches = {trial.batch.path: trial.batch for result in behind for trial in result.trials}
+    """How far PaGNN-N is ahead of every rival under each protocol, and the number and time of the trials."""
+    run = [r for name in PROTOCOLS for r in results.under(name) if r.mean is not None]
+    batches = {trial.batch.path: trial.batch for result in run for trial in result.trials}
     spent: dict[str, float] = defaultdict(float)
     for batch in batches.values():
         spent[_trained_on(batch.provenance)] += batch.facts.get("total_seconds", 0.0)
     times = " and ".join(f"{duration(seconds)} {where}" for where, seconds in sorted(spent.items()))
-    trials = count(sum(result.summary.trials for result in behind), "trial")
-    return to_markdown(table).partition("\n\n")[2] + f"\nBehind the three protocols stand {trials}, {times}."
+    trials = count(sum(result.summary.trials for result in run), "trial")
+    return _body(leads_table(results)) + f"\nThe three protocols comprise {trials}, {times}."
 
 
 def _trained_on(provenance: dict[str, Any]) -> str:
-    """Where a batch was trained, as its record says."""
+    """Where a batch was trained, according to its record."""
     if gpu := provenance.get("gpu"):
         return f"on {gpu['name']}"
     threads, cores = (
@@ -314,9 +311,9 @@ def _trained_on(provenance: dict[str, Any]) -> str:
 
 
 def speed(_: Results) -> str:
-    """The speed of every method beside the plain loop, from the measurements in docs/measured."""
+    """The speed of every method compared with the plain loop, from the measurements in docs/measured."""
     folder = Path(__file__).resolve().parent.parent / "docs/measured"
-    found: dict[tuple[str, str, float, str], list[Row]] = {}
+    measured: dict[tuple[str, str, float, str], list[Row]] = {}
     labels: dict[str, str] = {}
     for name in ("speed_cora", "speed_other", "speed_gcnmf"):  # the last one has a newer GCNmf
         document = load_document(folder / f"{name}.json", name)
@@ -324,7 +321,7 @@ def speed(_: Results) -> str:
         here: dict[tuple[str, str, float, str], list[Row]] = defaultdict(list)
         for row in rows_of(document):
             here[*place_of(row), row.method].append(row)
-        found |= here
+        measured |= here
     head = [
         "",
         "method",
@@ -335,15 +332,15 @@ def speed(_: Results) -> str:
         "times CSR",
         "target",
     ]
-    return plain_table(head, [_speed_row(place, rows, labels) for place, rows in found.items()])
+    return plain_table(head, [_speed_row(place, rows, labels) for place, rows in measured.items()])
 
 
 def _speed_row(place: tuple[str, str, float, str], rows: list[Row], labels: dict[str, str]) -> list[str]:
     ours = {row.seeds: row for row in rows if row.side == OURS}
     plain, csr = (reference_of(ours[20], rows, form) for form in (PLAIN, CSR))
     ratios = [three_digits(ratio(ours[20], other)) if other else "" for other in (plain, csr)]
-    reached = verdict(ours[20], plain)
-    target = f"{MET if reached[1] else NOT_MET} (≥ {reached[0].ratio:g})" if reached else ""
+    judged = verdict(ours[20], plain)
+    target = f"{MET if judged[1] else NOT_MET} (≥ {judged[0].ratio:g})" if judged else ""
     data, missing, rate, _ = place
     times = [three_digits(row.ms) if row else "" for row in (plain, ours[1], ours[20])]
     return [f"{labels[data]}, {missing}, rate {rate:g}", ours[1].label, *times, *ratios, target]
@@ -353,16 +350,8 @@ def datasets(_: Results) -> str:
     """The dataset cards, from the counts of measure_datasets.py."""
     file = Path(__file__).resolve().parent.parent / "docs/measured/datasets.json"
     cards = json.loads(file.read_text(encoding="utf-8")).values()
-    head = [
-        "",
-        "nodes",
-        "edges",
-        "mean degree",
-        "without edges",
-        "homophily",
-        "classes",
-        "smallest, largest class",
-    ]
+    head = ["", "nodes", "edges", "mean degree", "without edges", "homophily", "classes"]
+    head += ["smallest, largest class"]
     graphs = [
         [
             *(card["label"], f"{card['nodes']:,}", f"{card['edges']:,}", f"{card['mean_degree']:.1f}"),
@@ -371,7 +360,7 @@ def datasets(_: Results) -> str:
         ]
         for card in cards
     ]
-    scales = {False: "no", True: "by training nodes", "observed": "by what is observed"}
+    scales = {False: "no", True: "by training nodes", "observed": "by observed entries"}
     attributes = [
         [
             *(card["label"], f"{card['attributes']:,}", "words" if card["binary"] else "numbers"),
@@ -390,13 +379,10 @@ def datasets(_: Results) -> str:
 
 
 def precision(results: Results) -> str:
-    """What bfloat16 changes in accuracy."""
-    table = precision_table(results)
-    return (
-        to_markdown(table).partition("\n\n")[2]
-        if table
-        else "Nothing run yet in both precisions: no reported number should rest on bfloat16."
-    )
+    """The effect of bfloat16 on accuracy."""
+    if table := precision_table(results):
+        return _body(table)
+    return "Nothing run yet in both precisions: no reported number should rest on bfloat16."
 
 
 PARTS = {

@@ -1,4 +1,4 @@
-"""A table of texts as Markdown, for pages that are written from results."""
+"""A table of texts as Markdown, for pages generated from results."""
 
 from __future__ import annotations
 

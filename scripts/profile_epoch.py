@@ -1,4 +1,4 @@
-"""Where the time of an epoch goes: the operations of a short training, by their share of the time.
+"""Where the time of an epoch goes: the operations of a short training by their share of the time.
 
 PAGNN_DATA=... python scripts/profile_epoch.py                          # 20 seeds on Cora, type 1, rate 0.5
 PAGNN_DATA=... python scripts/profile_epoch.py method=gcnmf missing=type2 data=citeseer
@@ -18,7 +18,7 @@ from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.sweep import compose_combinations
 from pagnn_bench.engine.execute import Executor
 
-SHOWN = 8
+MOST_EXPENSIVE = 8
 EPOCHS = 60
 NAMES = {
     "aten::addmm": "sparse product",
@@ -48,15 +48,15 @@ def main() -> int:
         parser.error(str(error).splitlines()[0])
     for config in configs:
         cell, executor = Cell.from_config(config), Executor(torch.device("cpu"))
-        executor.run(cell, 0, range(20))  # the preparation is not what is asked for
-        with profile(activities=[ProfilerActivity.CPU]) as found:
+        executor.run(cell, 0, range(20))  # does the preparation, which is not profiled
+        with profile(activities=[ProfilerActivity.CPU]) as profiler:
             executor.run(cell, 0, range(20))
-        events = [event for event in found.key_averages() if event.self_cpu_time_total > 0]
+        events = [event for event in profiler.key_averages() if event.self_cpu_time_total > 0]
         total = sum(event.self_cpu_time_total for event in events)
         print(f"\n{config['method']['label']}, {total / EPOCHS / 20 / 1000:.2f} ms per epoch and seed\n")
         print("| operation | share |\n| --- | ---: |")
         events.sort(key=lambda event: -event.self_cpu_time_total)
-        for event in events[:SHOWN]:
+        for event in events[:MOST_EXPENSIVE]:
             name = f"{event.key} ({NAMES[event.key]})" if event.key in NAMES else event.key
             print(f"| {name} | {100 * event.self_cpu_time_total / total:.0f} % |")
     return 0

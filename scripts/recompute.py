@@ -1,11 +1,11 @@
-"""Train a random handful of the committed batches again, from scratch, and set the accuracies side by side.
+"""Train a few random committed batches again, from scratch, and compare the accuracies.
 
     PAGNN_DATA=... python scripts/recompute.py [--cells 5] [--stack 5] [--pick 0] [WORD ...]
 
-WORDs restrict the choice to cells whose names contain all of them, such as ``cora`` or ``pagnn_n``. Of every cell one
-batch is trained as it was: the same seeds in one stack, on as many threads. On a machine like the one the results were
-made on, trials come out the same; elsewhere sums are rounded in another order, single trials may stop at other epochs,
-and only means should agree. Exit code 1 if the mean of all trials is off by over a point.
+WORDs restrict the choice to cells whose names contain all of them, such as ``cora`` or ``pagnn_n``. One batch of every
+cell is trained as before: the same seeds in one stack, on as many threads. On a machine like the one the results were
+made on, trials are identical; elsewhere sums are rounded in another order, single trials may stop at other epochs, and
+only means should agree. The exit code is 1 if the mean of all trials differs by more than a point.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", metavar="WORD")
     parser.add_argument("--cells", type=int, default=5)
-    parser.add_argument("--stack", type=int, default=5, help="only batches of at most so many seeds")
-    parser.add_argument("--pick", type=int, default=0, help="another number picks other cells")
+    parser.add_argument("--stack", type=int, default=5, help="only batches of at most this many seeds")
+    parser.add_argument("--pick", type=int, default=0, help="seed of the choice of cells")
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
     try:
@@ -40,14 +40,14 @@ def main() -> int:
     except RequestError as error:
         print(error, file=sys.stderr)
         return 2
-    store, chance = Store(RESULTS), random.Random(options.pick)
+    store, rng = Store(RESULTS), random.Random(options.pick)
     cells = [cell for cell in store.cells() if cell.protocol["name"] in PROTOCOLS]
     cells = [cell for cell in cells if all(word in cell.id for word in options.words)]
     chosen = []
-    for cell in chance.sample(cells, len(cells)):
+    for cell in rng.sample(cells, len(cells)):
         batches = whole_batches(store.load(cell).values(), options.stack)
         if batches and len(chosen) < options.cells:
-            chosen.append((cell, chance.choice(batches)))
+            chosen.append((cell, rng.choice(batches)))
     if not chosen:
         words = " ".join(options.words)
         print(f"no committed cell has a batch of that size and all these words: {words}", file=sys.stderr)
@@ -66,7 +66,7 @@ def main() -> int:
             new.append(after)
     same = sum(a == b for a, b in zip(old, new))
     shift = fmean(new) - fmean(old)
-    print(f"{same} of {len(old)} trials the same to the last digit; means differ by {shift:+.2f} points")
+    print(f"{same} of {len(old)} trials identical to the last digit; means differ by {shift:+.2f} points")
     return int(abs(shift) > TOLERANCE)
 
 

@@ -1,8 +1,8 @@
-"""How long a sweep takes to find out that all of it is done: made-up results, the real command.
+"""How long a sweep takes to find that everything is done: fabricated results, the real command.
 
     python scripts/resume_overhead.py [--rates 20] [--seeds 20]
 
-Writes the records of five methods x RATES rates x 5 masks x SEEDS seeds (10,000 trials as it stands) into a scratch
+Writes the records of five methods x RATES rates x 5 masks x SEEDS seeds (10,000 trials by default) into a temporary
 folder, as batch files and as collected tables, and times ``pagnn-bench run`` on each.
 """
 

@@ -1,11 +1,11 @@
 """Write the measured parts of the documents from results/collected, so that they match the results.
 
     python scripts/write_docs.py           # write them
-    python scripts/write_docs.py --check   # exit code 1 and the names of what differs
+    python scripts/write_docs.py --check   # exit code 1 and the names of the files that differ
 
-A part stands between ``<!-- measured: NAME -->`` and ``<!-- end -->``; the rest is written by hand. NAME is one of
-PARTS in measured_parts.py, or a JSON file of ``pagnn-bench bench``, relative to the page. Handwritten text contains no
-number that new results could make wrong.
+A part lies between ``<!-- measured: NAME -->`` and ``<!-- end -->``; the rest is written by hand. NAME is one of PARTS
+in measured_parts.py, or a JSON file of ``pagnn-bench bench``, relative to the page. Handwritten text contains no number
+that new results could make wrong.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def main() -> int:
 
 
 def _collected() -> Results:
-    """What is committed; trials that only this machine has count once they are collected."""
+    """The committed results; trials in batch files count once they are collected."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "results/collected", Path(folder, "collected"))
         return load_results(Store(folder))
@@ -78,7 +78,7 @@ def _document(results: Results, path: Path) -> str:
 
 
 def _accuracy(results: Results) -> Figure | None:
-    """The paper's methods as published, ours and theirs."""
+    """The paper's methods as published, our numbers and theirs."""
     return accuracy_figure([result for result in results.under("paper") if result.key.method in METHODS])
 
 
@@ -96,9 +96,9 @@ def _svg(draw: Callable[[Results], Figure | None], results: Results) -> str:
         return drawn.read_text(encoding="utf-8")
 
 
-def _written(results: Results, folder: Path, found: re.Match[str]) -> str:
+def _written(results: Results, folder: Path, part: re.Match[str]) -> str:
     """One marked part, filled in."""
-    begin, name, end = found.groups()
+    begin, name, end = part.groups()
     measured = name.endswith(".json")
     text = to_markdown(make_table(load_document(folder / name, name))) if measured else PARTS[name](results)
     return f"{begin}\n{text.strip()}\n\n{end}"

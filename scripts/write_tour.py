@@ -1,6 +1,6 @@
-"""Run the notebook docs/tour.ipynb and write what its cells say into it.
+"""Run the notebook docs/tour.ipynb and write the outputs of its cells into it.
 
-The cells run in order, in one namespace and in an empty folder, which needs no kernel and no Jupyter.
+The cells run in order, in one namespace and in an empty folder, without a kernel or Jupyter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def execute(notebook: dict[str, Any]) -> dict[str, Any]:
-    """The notebook with the outputs that its cells have here and now."""
+    """The notebook with the outputs of running its cells now."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     done, names = copy.deepcopy(notebook), {"__name__": "__main__"}
     code = [cell for cell in done["cells"] if cell["cell_type"] == "code"]
@@ -39,7 +39,7 @@ def execute(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(source: str, names: dict[str, Any], number: int) -> list[dict[str, Any]]:
-    """What one cell prints, and the value of its last line if that is an expression."""
+    """The printed output of one cell, and the value of its last line if that is an expression."""
     body = ast.parse(source).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     printed, value = io.StringIO(), None
@@ -51,9 +51,9 @@ def _run(source: str, names: dict[str, Any], number: int) -> list[dict[str, Any]
     if text := printed.getvalue():
         outputs.append({"output_type": "stream", "name": "stdout", "text": text.splitlines(keepends=True)})
     if value is not None:
-        shown = {"text/plain": repr(value).splitlines(keepends=True)}
+        data = {"text/plain": repr(value).splitlines(keepends=True)}
         outputs.append(
-            {"output_type": "execute_result", "execution_count": number, "data": shown, "metadata": {}}
+            {"output_type": "execute_result", "execution_count": number, "data": data, "metadata": {}}
         )
     return outputs
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from omegaconf import OmegaConf
 
-from pagnn_bench.analysis.paper import paper_accuracy
+from pagnn_bench.analysis.paper import paper_entries
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.variants import _file, _packaged
 from pagnn_bench.records.store import Store
@@ -105,7 +105,8 @@ def save_trials(
 def like_the_paper(cell: Cell, shift: float = 0.0, spread: float = 0.4) -> Callable[[int, int], float]:
     """Accuracies around the paper's entry (around 50 where it has none), the masks common to all methods."""
     name = cell.method["name"]
-    centre = paper_accuracy(cell.missing["name"], cell.data["name"], name, cell.rate) or 50.0
+    entry = paper_entries().get((cell.missing["name"], cell.data["name"], name, cell.rate))
+    centre = entry.accuracy if entry else 50.0
     own = sum(map(ord, name))
 
     def accuracy(mask: int, seed: int) -> float:

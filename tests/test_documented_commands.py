@@ -78,8 +78,8 @@ def test_a_documented_command_has_these_options(words, capsys):
     assert words[0] in COMMANDS
     with suppress(SystemExit):  # how argparse ends
         main([words[0], "--help"])
-    told = capsys.readouterr().out
-    assert all(word.partition("=")[0] in told for word in words[1:] if word.startswith("-"))
+    help_text = capsys.readouterr().out
+    assert all(word.partition("=")[0] in help_text for word in words[1:] if word.startswith("-"))
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make here")

@@ -58,7 +58,7 @@ def test_parts_that_were_run(field, store, monkeypatch, tmp_path):
     fill(store, "fp", 43.0, data="counties", missing="type1", rate=0.9)
     parts = written(field, store)
     assert re.search(r"FP +\| ours +\|.* 77\.20 .*\n.*published +\|.* 78\.36 ", parts["extreme2"])
-    assert parts["extreme_verdicts"].startswith("Published numbers that were run here, too: 1 of ")
+    assert parts["extreme_verdicts"].startswith("Published numbers that were also run here: 1 of ")
     assert "within the tolerance): 1; different: 0;" in parts["extreme_verdicts"]
     assert "Nothing has been run" in parts["extreme1"]
     assert re.search(r"By class +\| 0\.5 +\|.* -9\.0 ", parts["mechanism_costs"])

@@ -23,33 +23,33 @@ from pagnn_bench.records.store import Store, Trial
 def trials(results: str | Path = "results") -> pd.DataFrame:
     """One row per trial: its cell, mask, seed, and its record without the curve; accuracies are shares.
 
-    A setting that is not the default follows the name in brackets, such as ``pagnn_n[hidden=32]``. A trial that was
-    trained more than once has the record that counts, a failed one the reason.
+    Settings that are not the default follow the name in brackets, such as ``pagnn_n[hidden=32]``. A trial that was
+    trained more than once has the record that counts; a failed one has the reason.
     """
     return _frame((result.key, result.trials) for result in _load(results).all)
 
 
-def trials_of(found: Sequence[tuple[Cell, Iterable[Trial]]]) -> pd.DataFrame:
-    """As :func:`trials`, of these cells only."""
-    variants = find_variants(cell for cell, _ in found)
-    return _frame((key_of(cell, variants[cell.hash]), of_cell) for cell, of_cell in found)
+def trials_of(chosen: Sequence[tuple[Cell, Iterable[Trial]]]) -> pd.DataFrame:
+    """As :func:`trials`, for these cells only."""
+    variants = find_variants(cell for cell, _ in chosen)
+    return _frame((key_of(cell, variants[cell.hash]), of_cell) for cell, of_cell in chosen)
 
 
 def cells(results: str | Path = "results", metric: str = "accuracy") -> pd.DataFrame:
     """One row per cell that was run: mean and interval over masks in percent, the paper's number and the verdict.
 
-    Of another ``metric`` (``macro_f1``, ``recall@10``, ``rmse``, ...) the mean is missing where it was not recorded.
+    The mean of another ``metric`` (``macro_f1``, ``recall@10``, ``rmse``, ...) is empty where it was not recorded.
     """
-    found = _load(results).by(find_metric(metric))
-    return pd.DataFrame([result.values() for result in found.all if result.cell is not None])
+    by_metric = _load(results).by(find_metric(metric))
+    return pd.DataFrame([result.values() for result in by_metric.all if result.cell is not None])
 
 
-def _frame(found: Iterable[tuple[Key, Iterable[Trial]]]) -> pd.DataFrame:
+def _frame(chosen: Iterable[tuple[Key, Iterable[Trial]]]) -> pd.DataFrame:
     rows = [
         vars(key)
         | {"mask": trial.mask}
         | {name: value for name, value in trial.record.items() if name != "curve"}
-        for key, of_cell in found
+        for key, of_cell in chosen
         for trial in of_cell
     ]
     return pd.DataFrame(rows, columns=None if rows else [*Key.__dataclass_fields__, "mask", "seed", "status"])

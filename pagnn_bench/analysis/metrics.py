@@ -1,4 +1,4 @@
-"""What tables can show of a cell: test accuracy, or another number that newer records have.
+"""What tables can show for a cell: test accuracy, or another number that newer records have.
 
 Scores of predicted classes belong to a trial, scores of recovered attributes to a mask.
 """
@@ -19,10 +19,10 @@ class Metric:
     Attributes:
         name: for the command line.
         title: for people; also says the unit.
-        key: where records have it.
+        key: its key in records.
         of_mask: whether it is one of the facts of a batch, the same for all trials of a mask.
-        scale: what a recorded value is multiplied by to be shown: 100 for shares.
-        lower_is_better: of errors.
+        scale: what a recorded value is multiplied by for display: 100 for shares.
+        lower_is_better: True for errors.
     """
 
     name: str
@@ -33,11 +33,11 @@ class Metric:
     lower_is_better: bool = False
 
     def printed(self, value: float) -> str:
-        """With two digits behind the point, or three where the unit is not percent."""
+        """With two decimals, or three where the unit is not percent."""
         return f"{value:.2f}" if self.scale == 100 else f"{value:.3f}"
 
     def values(self, trials: Iterable[Trial]) -> dict[int, list[float]]:
-        """As shown, mask by mask, of the trials that did not fail and have it; a mask's own number once."""
+        """Mask → the values to show, from trials that did not fail and have it; a number of the mask itself once."""
         by_mask: dict[int, list[float]] = {}
         for trial in trials:
             value = (trial.batch.facts if self.of_mask else trial.record).get(self.key)
@@ -64,7 +64,7 @@ METRICS = {metric.name: metric for metric in _ALL}
 
 
 def find_metric(name: str) -> Metric:
-    """The metric of this name; refuses an unknown one in a sentence."""
+    """The metric of this name; refuses an unknown one."""
     if name not in METRICS:
         raise RequestError(f"--metric {name}: choose one of {', '.join(METRICS)}.")
     return METRICS[name]

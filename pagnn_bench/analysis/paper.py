@@ -30,7 +30,7 @@ class PaperEntry:
 
     Attributes:
         accuracy: mean test accuracy in percent.
-        copied: True for the starred rows, which the paper took over from the GCNmf paper.
+        copied: True for the starred rows, which the paper copied from the GCNmf paper.
         spread: its standard deviation, which the paper does not print.
     """
 
@@ -51,15 +51,9 @@ def paper_entries() -> dict[tuple[str, str, str, float], PaperEntry]:
     }
 
 
-def paper_accuracy(missing: str, data: str, method: str, rate: float) -> float | None:
-    """The printed accuracy in percent, or None where the paper has no such entry."""
-    entry = paper_entries().get((missing, data, method, rate))
-    return None if entry is None else entry.accuracy
-
-
 @cache
 def paper_datasets() -> dict[str, dict[str, int]]:
-    """Table 1: name → nodes, edges, features, classes. The numbers stand beside the datasets, in ``conf/data``."""
+    """Table 1: name → nodes, edges, features, classes. The numbers are kept with the datasets, in ``conf/data``."""
     folder = files("pagnn_bench.conf").joinpath("data")
     texts = {name: folder.joinpath(f"{name}.yaml").read_text(encoding="utf-8") for name in DATASETS}
     return {name: yaml.safe_load(text)["paper"] for name, text in texts.items()}

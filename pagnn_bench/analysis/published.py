@@ -1,4 +1,4 @@
-"""Published numbers that ours stand beside: the paper's, and those of later papers under ``protocol=extreme``."""
+"""Published numbers to compare ours with: the paper's, and those of later papers for ``protocol=extreme``."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Published:
     """Numbers that were published under one protocol.
 
     Attributes:
-        name: what ``tables --compare`` calls them; also the protocol that stands for theirs.
+        name: what ``tables --compare`` calls them, and our protocol that corresponds to theirs.
         row: the heading of their rows.
-        whose: what stands before "number" in a sentence.
-        where: what stands after "entries" in a sentence.
+        whose: what goes before "number" in a sentence.
+        where: what goes after "entries" in a sentence.
         titles: missing type → title of its table.
         methods, datasets: name → label, in the order of tables.
         rates: the columns of tables.
         entries: the numbers.
-        notes: what a reader should know of them.
+        notes: what a reader should know about them.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Published:
         return self.entries.get((missing, data, method, rate))
 
 
-# Of the numbers beside protocol=extreme. GRAFENNE, ITR and ASD-VAE are not implemented here.
+# Methods and datasets for protocol=extreme. GRAFENNE, ITR and ASD-VAE are not implemented here.
 EXTREME_METHODS = {
     "zero": "Zero filling",
     "pagcn": "PaGCN",
@@ -61,7 +61,7 @@ EXTREME_METHODS = {
 EXTREME_DATASETS = {"cora": "Cora", "citeseer": "Citeseer", "pubmed": "PubMed", **DATASETS}
 SOURCES = {  # as the column `source` of extreme.csv has them
     "FSD-CAP": "all from the table of FSD-CAP's repository (github.com/ssjcode/FSD-CAP; arXiv 2601.18938): means of 10 "
-    "splits, ± their standard deviation where it was read, too"
+    "splits, ± their standard deviation where it was read as well"
 }
 
 
@@ -102,7 +102,7 @@ def published() -> dict[str, Published]:
 
 
 def published_under(protocol: str) -> Published:
-    """The numbers that results under a protocol can be set beside; those of the paper for all but a few."""
+    """The published numbers to compare results under a protocol with: the paper's, for all but a few protocols."""
     return published().get(Name.parse(protocol).plain, published()["paper"])
 
 

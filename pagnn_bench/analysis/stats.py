@@ -1,8 +1,8 @@
-"""Statistics of two-level results, as pure functions on arrays: trials lie in masks, and masks are what varies.
+"""Statistics of two-level results, as pure functions on arrays: trials are grouped by mask, and masks are what varies.
 
 Seeds of one mask share its missing entries, so they are not independent draws of the quantity of interest; masks are.
-Hence intervals and paired tests take the mask as their unit (a single mask leaves an interval over its seeds); ranks
-take the cell.
+Hence the unit of intervals and paired tests is the mask (with a single mask, intervals are over its seeds); the unit of
+ranks is the cell.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 CONFIDENCE = 0.95
-ROUNDING = 1e-9  # in percentage points: a spread below it is that of floating point numbers
+ROUNDING = 1e-9  # in percentage points: a smaller spread is floating-point noise
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Interval:
 
 
 def mean_interval(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Interval | None:
-    """The mean of the mask means and its t interval, on one degree of freedom less than there are masks.
+    """The mean of the mask means and its t interval, with one degree of freedom fewer than masks.
 
-    Every mask counts once, however many seeds it has: weighted by seeds, the mask with most of them would decide the
-    mean, and methods with other numbers of seeds would be means over other masks. A single mask leaves the seeds'
-    variation only.
+    Every mask counts once, however many seeds it has. Weighted by seeds, the mask with the most seeds would dominate,
+    and methods with different numbers of seeds would be averaged over different masks. With a single mask, only the
+    variation over its seeds is left.
 
     Args:
         groups: G masks, each with the values of its trials; none empty.
@@ -58,7 +58,7 @@ def mean_interval(groups: Sequence[Sequence[float]], confidence: float = CONFIDE
 def _t_interval(
     mean: float, error: float, df: float, confidence: float = CONFIDENCE, over: str = "masks"
 ) -> Interval:
-    from scipy import special  # slow to import, and a command that only asks for help needs none of this
+    from scipy import special  # slow to import, and a command that only prints help does not need it
 
     half = float(special.stdtrit(df, 0.5 + confidence / 2)) * float(error)
     return Interval(float(mean), float(mean) - half, float(mean) + half, float(df), over)
@@ -68,11 +68,11 @@ def paired_t(differences: Sequence[float]) -> float | None:
     """Two-sided p value of the paired t test: is the mean of the differences [m] zero?
 
     A t test and not a rank test, because with the paper's five masks Wilcoxon's smallest p value is 2/2⁵ = 0.0625: it
-    could never find anything. That mask means, over the seeds there are, vary normally is an assumption.
+    could never find anything. It assumes that mask means, over the seeds there are, vary normally.
 
     Returns:
-        None for fewer than two differences. Differences that are all the same give 1: accuracies come in steps, so
-        that two of them agree by chance, and that is no proof of a spread of zero.
+        None for fewer than two differences. Differences that are all equal give 1: accuracies come in steps, so a few
+        can agree by chance, which does not prove a spread of zero.
     """
     values = np.asarray(differences, dtype=float)
     if len(values) < 2:
@@ -98,13 +98,13 @@ class Average:
 
 
 def average_over_cells(cells: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Average | None:
-    """The average over cells of the mean paired difference, with what the masks leave uncertain about it.
+    """The average over cells of the mean paired difference, and its uncertainty from the choice of masks.
 
-    Cells count equally and are taken as given, so this speaks about these cells and about no others. The variance is
-    Σ_c s_c² / m_c over the square of the number of cells, on Satterthwaite's degrees of freedom.
+    Cells count equally and are taken as given, so the result is about these cells and no others. The variance is
+    Σ_c s_c² / m_c over the square of the number of cells, with Satterthwaite's degrees of freedom.
 
     Args:
-        cells: for each cell the differences of its m_c masks; a cell with a single mask cannot take part.
+        cells: for each cell the differences on its m_c masks; a cell with a single mask is left out.
         confidence: of the interval.
 
     Returns:
@@ -155,11 +155,11 @@ class Comparison:
     """Two methods on the cells that both have on at least two common masks.
 
     Attributes:
-        ahead, behind: cells in which the mean of the first is higher or lower, by however little.
-        wins, ties, losses: cells in which the first is better, not told apart, worse: the paired t test at 5 %, with
+        ahead, behind: cells in which the mean of the first is higher or lower, however slightly.
+        wins, ties, losses: cells in which the first is better, not told apart, worse by the paired t test at 5 %, with
             Holm's correction over the cells of this comparison.
-        thin: cells with two masks only: on one degree of freedom, and corrected, hardly any is won or lost.
-        p_values: the corrected p values, one a cell.
+        thin: cells with only two masks: with one degree of freedom, and corrected, hardly any is won or lost.
+        p_values: the corrected p values, one per cell.
         average: of the differences over the cells; None without a cell.
     """
 
@@ -178,13 +178,13 @@ class Comparison:
 
 
 def compare(cells: Sequence[Sequence[float]], alpha: float = 1 - CONFIDENCE) -> Comparison:
-    """Compare two methods by their differences, cell by cell; see :func:`average_over_cells` for ``cells``."""
+    """Compare two methods by their differences in each cell; see :func:`average_over_cells` for ``cells``."""
     usable = [cell for cell in cells if len(cell) > 1]
     raw = [paired_t(cell) for cell in usable]
     adjusted = holm([p for p in raw if p is not None])
     signs = [_sign(float(np.mean(cell))) for cell in usable]
-    found = [sign if p < alpha else 0 for sign, p in zip(signs, adjusted)]
-    tally = (found.count(1), found.count(0), found.count(-1))
+    outcomes = [sign if p < alpha else 0 for sign, p in zip(signs, adjusted)]
+    tally = (outcomes.count(1), outcomes.count(0), outcomes.count(-1))
     thin = sum(len(cell) == 2 for cell in usable)
     return Comparison(signs.count(1), signs.count(-1), *tally, thin, adjusted, average_over_cells(usable))
 
@@ -202,7 +202,7 @@ def _sign(value: float) -> int:
 
 
 def average_ranks(scores: np.ndarray) -> np.ndarray:
-    """Mean rank of every method: scores [cells, methods], higher is better → [methods], 1 is best; ties share."""
+    """Mean rank per method: scores [cells, methods], higher is better → [methods], 1 is best; ties share a rank."""
     better = (scores[:, None, :] > scores[:, :, None]).sum(axis=2)
     equal = (scores[:, None, :] == scores[:, :, None]).sum(axis=2)
     return (better + (equal + 1) / 2).mean(axis=0)
@@ -210,7 +210,7 @@ def average_ranks(scores: np.ndarray) -> np.ndarray:
 
 def friedman(scores: np.ndarray) -> float:
     """p value of Friedman's test that all methods rank alike: scores [cells, methods], at least 3 methods."""
-    from scipy import stats  # a second to import, so only where it is needed
+    from scipy import stats  # takes a second to import
 
     if (scores == scores[:, :1]).all():
         return 1.0

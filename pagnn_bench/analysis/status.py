@@ -1,4 +1,4 @@
-"""How far the sweeps of a results folder have come, on whatever machine they run."""
+"""The progress of the sweeps in a results folder, whichever machine they run on."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pagnn_bench.config.variants import set_apart
 from pagnn_bench.records.runs import read_runs
 from pagnn_bench.records.store import Store, Trial
 
-SCREENFUL = 40  # cells: of more than this, only those that are not finished are shown
-RECENT = 20  # batches that the rate of trials per minute is taken from
+SCREENFUL = 40  # with more cells than this, only unfinished ones are shown
+RECENT = 20  # batches over which trials per minute are counted
 
 
 @dataclass(frozen=True)
 class CellStatus:
-    """One cell: settings that set it apart, trials done, failed and still to do, reason of the last failure."""
+    """One cell: settings that are not default, trials done, failed and still to do, reason of the last failure."""
 
     cell: Cell
     settings: str
@@ -38,10 +38,10 @@ class Status:
     """A results folder at one moment.
 
     Attributes:
-        cells: every cell that has results or that a command asked for.
+        cells: every cell that has results or that a command requested.
         running: trials that running commands still have to train.
-        per_minute: recent speed, None if nothing can be said.
-        jobs: jobs of a batch system whose commands want trials that are not there yet.
+        per_minute: recent speed, None if unknown.
+        jobs: jobs of a batch system whose commands still lack trials.
     """
 
     cells: list[CellStatus]
@@ -52,7 +52,7 @@ class Status:
 
 
 def read_status(results_dir: Path) -> Status:
-    """Look at a results folder, which may be somebody else's or on another machine."""
+    """Read a results folder, possibly written by somebody else or on another machine."""
     store = Store(results_dir)
     runs = read_runs(results_dir)
     wanted: dict[str, set[tuple[int, int]]] = {}
@@ -107,8 +107,8 @@ def _cell_status(
 def _speed(trials: Iterable[Trial], since: str, at_once: bool) -> float | None:
     """Trials per minute over the last batches since a command began, by the times in their records.
 
-    Batches that end at the first of these moments were trained before it, so they count only if it is known when they
-    were begun: with the command, unless what it wants has to wait for somebody (``at_once`` is False).
+    The batches that ended first were trained before that moment, so they count only if it is known when they began:
+    with the command, unless its jobs had to queue (``at_once`` is False).
     """
     ended: Counter[str] = Counter()
     for trial in trials:
@@ -125,20 +125,20 @@ def _speed(trials: Iterable[Trial], since: str, at_once: bool) -> float | None:
 
 
 def render(status: Status, every: bool = False) -> str:
-    """The status as lines for a terminal; finished cells only if ``every`` one is asked for or they are few."""
+    """The status as lines for a terminal; with many cells, finished ones only if ``every`` is set."""
     if not status.cells:
         return "Nothing has been run yet."
-    shown = [item for item in status.cells if item.failed or item.todo]
+    listed = [item for item in status.cells if item.failed or item.todo]
     if every or len(status.cells) <= SCREENFUL:
-        shown = status.cells
-    lines = _table(shown) if shown else []
-    if hidden := len(status.cells) - len(shown):
+        listed = status.cells
+    lines = _table(listed) if listed else []
+    if hidden := len(status.cells) - len(listed):
         lines.append(f"{count(hidden, 'finished cell')} not shown (--all shows them)")
     return "\n".join([*lines, f"{_total(status)}."])
 
 
 def _table(items: Sequence[CellStatus]) -> list[str]:
-    """One aligned line per cell, and below it why trials failed."""
+    """One aligned line per cell, followed by the reason of its last failure."""
     head = ("cell", "done", "failed", "to do", "accuracy")
     rows = [_row(item) for item in items]
     widths = [max(map(len, column)) for column in zip(head, *rows)]
@@ -162,7 +162,7 @@ def _row(item: CellStatus) -> tuple[str, ...]:
 
 
 def _total(status: Status) -> str:
-    """All cells together: what is done, who is at work, and when it will be over."""
+    """All cells together: what is done, what is running, and when it will finish."""
     done, failed, todo = (
         sum(getattr(item, key) for item in status.cells) for key in ("done", "failed", "todo")
     )
@@ -175,7 +175,7 @@ def _total(status: Status) -> str:
         total += f"; jobs {which} were submitted (squeue shows what became of them)"
         total += _speed_and_end(status.per_minute, todo)
     elif todo or failed:
-        total += "; no command is running (start the same one again to go on)"
+        total += "; no command is running (start the same one again to continue)"
     return total
 
 

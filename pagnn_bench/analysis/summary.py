@@ -1,4 +1,4 @@
-"""What a person wants to know about a cell, from its records."""
+"""The numbers of a cell that people want to see, from its records."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Summary:
     """Numbers of one cell: of accuracies in percent, or of another metric.
 
     Attributes:
-        trials: how many values stand behind the mean: trials, or masks where the metric belongs to a mask.
-        mean: of the mask means, so that a mask with more seeds than others weighs no more than they do.
+        trials: number of values behind the mean: trials, or masks where the metric belongs to a mask.
+        mean: of the mask means, so that a mask with more seeds weighs no more than the others.
         mask_std: standard deviation of the mask means, None with a single mask.
         seed_std: standard deviation over seeds inside a mask (root mean square over masks), None with single seeds.
         epochs: mean number of epochs.
         epoch_ms: milliseconds of one training epoch of one seed, evaluation excluded, in the stack as it ran.
         by_mask: all values, mask by mask.
-        unit: what masks are called: ``split`` where the graph is taken as it is and its split is what varies.
-        natural_rmse: error of what was filled in, where attributes are missing by nature and others were hidden on top.
+        unit: what masks are called: ``split`` where the graph is taken as it is and only its split varies.
+        natural_rmse: error of the filled-in values, where attributes are missing by nature and others were also hidden.
     """
 
     trials: int
@@ -54,15 +54,13 @@ class Summary:
     @cached_property
     def interval(self) -> Interval | None:
         """95 % confidence interval of the mean, None with a single trial."""
-        from pagnn_bench.analysis.stats import (
-            mean_interval,  # brings numpy and scipy, which `run` does without
-        )
+        from pagnn_bench.analysis.stats import mean_interval  # brings numpy, which `run` does without
 
         return mean_interval(list(self.by_mask.values()))
 
 
 def summarise(trials: Sequence[Trial], metric: Metric = ACCURACY) -> Summary:
-    """Mean and spread of a cell's trials; failed ones are counted and left out of every mean."""
+    """Mean and spread of a cell's trials; failed ones are counted but left out of every mean."""
     good, by_mask = [trial for trial in trials if trial.ok], metric.values(trials)
     means = [statistics.fmean(values) for values in by_mask.values()]
     variances = [statistics.variance(values) for values in by_mask.values() if len(values) > 1]
@@ -88,7 +86,7 @@ def summarise(trials: Sequence[Trial], metric: Metric = ACCURACY) -> Summary:
 
 
 def describe(cell: Cell, trials: Sequence[Trial], apart: str = "") -> list[str]:
-    """The closing lines of ``run`` for one cell; ``apart`` tells it from others of the same name."""
+    """The closing lines of ``run`` for one cell; ``apart`` are the settings that tell it from others of its name."""
     summary = summarise(trials)
     data = cell.data.get("label", cell.data["name"])
     head = f"{cell.method.get('label', cell.method['name'])} on {data}, {cell.missing['name']}, rate {cell.rate:g}"

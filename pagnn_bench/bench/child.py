@@ -1,4 +1,4 @@
-"""Measurements that need a process of their own: peak memory only ever grows, so one process gives one number.
+"""Measurements that need a separate process: peak memory never shrinks, so one process gives one number.
 
 ``python -m pagnn_bench.bench.child`` reads a task as JSON and answers with JSON in its last line.
 """
@@ -19,15 +19,15 @@ from pagnn_bench.engine.cores import set_threads
 if TYPE_CHECKING:
     import torch
 
-MEMORY_EPOCHS = 3  # the peak is reached in the first; buffers that stay are there in the second
+MEMORY_EPOCHS = 3  # the first reaches the peak; from the second on, all lasting buffers exist
 
 
 class ChildError(RuntimeError):
-    """A child broke off; the message is the last line that it said."""
+    """A child crashed; the message is its last line of output."""
 
 
 def memory_task(cell: Cell, side: str, seeds: int, inputs: str | None, **common: Any) -> dict[str, Any]:
-    """Peak memory of one contender; ``inputs`` is a file with what the reference takes over."""
+    """Peak memory of one contender; ``inputs`` is a file with what the reference takes from a preparation."""
     return {
         "kind": "memory",
         "cell": asdict(cell),
@@ -44,10 +44,10 @@ def growth_task(cell: Cell, seeds: int, epochs: int, **common: Any) -> dict[str,
 
 
 def run_child(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Let a new process do a task; its answer.
+    """Run a task in a new process and return its answer.
 
     Raises:
-        ChildError: it failed, or was killed (by the system, when memory runs out).
+        ChildError: it failed, or was killed (by the system, if memory ran out).
     """
     command = [sys.executable, "-m", "pagnn_bench.bench.child"]
     answer = subprocess.run(command, input=json.dumps(task), capture_output=True, text=True)
@@ -62,7 +62,7 @@ def peak_mb() -> float:
     """Peak resident memory of this process in MB."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-        # Not ru_maxrss: on Linux a new process inherits that of the one that started it.
+        # Not ru_maxrss: on Linux a new process inherits it from its parent.
         return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
     except (OSError, StopIteration):
         import resource  # not on Windows
@@ -108,7 +108,7 @@ def _measure(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _device_memory(device: torch.device) -> dict[str, float]:
-    """The most that tensors have taken of a GPU at any time, in MB."""
+    """The peak GPU memory of tensors, in MB."""
     import torch
 
     if device.type == "cpu":

@@ -1,4 +1,4 @@
-"""Who is measured: our network with some number of stacked seeds, and the plain loop, on the same graph and mask."""
+"""What is measured: our network with some number of stacked seeds, and the plain loop, on the same graph and mask."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ MASK = 0  # all contenders of a place see the first mask
 SLICE_SECONDS = 1.0
 LEAST_EPOCHS = 3
 
-ReferenceInputs: TypeAlias = "dict[str, np.ndarray]"  # what the reference takes over from a preparation
+ReferenceInputs: TypeAlias = "dict[str, np.ndarray]"  # what the reference takes from a preparation
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Milliseconds of one epoch of one seed: train step, and evaluation."""
+    """Milliseconds of one epoch of one seed: train step and evaluation."""
 
     train_ms: float
     eval_ms: float
 
 
-# Trains for a number of epochs, however well it goes, and tells how long one of them took.
+# Trains for exactly this number of epochs and returns the time of one of them.
 Contender: TypeAlias = "Callable[[int], Sample]"
 
 
@@ -66,8 +66,8 @@ def our_contender(masked: MaskedCell, prepared: Prepared, seeds: int) -> Contend
 
 
 def choose_epochs(contender: Contender, seeds: int, most: int) -> int:
-    """Warm a contender up; how many of its epochs fill a slice of time, at most ``most``."""
-    contender(1)  # builds what stays from one training to the next
+    """Warm up a contender; returns how many of its epochs fill a slice of time, at most ``most``."""
+    contender(1)  # builds what lasts from one training to the next
     sample = contender(min(2, most))
     seconds = seeds * (sample.train_ms + sample.eval_ms) / 1000
     return max(min(LEAST_EPOCHS, most), min(most, int(SLICE_SECONDS / seconds)))
@@ -85,7 +85,7 @@ def reference_forms(method: Method) -> tuple[str, ...]:
 
 
 def reference_inputs(masked: MaskedCell, prepared: Prepared) -> ReferenceInputs:
-    """What the reference must be given: the filled features X̂ [n, d], or the initial mixture of GCNmf."""
+    """What the reference needs: the filled features X̂ [n, d], or the initial mixture of GCNmf."""
     method, graph = masked.method, masked.for_method()
     if isinstance(method, GCNmf):
         mixture = fit_mixture(graph, method.components, masked.context.seed)

@@ -1,4 +1,4 @@
-"""The JSON document of a measurement: every single repeat, and what it was measured on."""
+"""The JSON document of a measurement: every single repeat, and the machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pagnn_bench.config.errors import RequestError
 
 SCHEMA = 1
 
-# What a document holds, by kind: the keys beside ``schema``, ``kind``, ``settings`` and ``machine``.
+# By kind, the keys of a document besides ``schema``, ``kind``, ``settings`` and ``machine``.
 KINDS = {"speed": ("places", "rows"), "growth": ("points",), "parallel": ("rows",)}
 
 Document: TypeAlias = "dict[str, Any]"
@@ -26,7 +26,7 @@ def new_document(kind: str, settings: Mapping[str, Any], machine: Mapping[str, A
 
 
 def save_document(document: Document, path: str | Path) -> None:
-    """Write it, whole or not at all: a measurement may take hours and is saved after every part of it."""
+    """Write it, completely or not at all: a measurement may take hours and is saved after every part."""
     text = json.dumps(document, indent=1, allow_nan=False) + "\n"
     try:
         write_atomically(Path(path), text.encode())
@@ -49,14 +49,13 @@ def load_document(path: str | Path, option: str = "--show") -> Document:
     kind = str(document.get("kind")) if isinstance(document, dict) else ""
     if kind not in KINDS or not {"settings", "machine", *KINDS[kind]} <= document.keys():
         raise RequestError(f"{option} {path}: was not written by `pagnn-bench bench -o`.")
-    if document.get("schema") != SCHEMA:
-        found = document.get("schema")
-        raise RequestError(f"{option} {path}: has schema {found}, this version reads schema {SCHEMA}.")
+    if (schema := document.get("schema")) != SCHEMA:
+        raise RequestError(f"{option} {path}: has schema {schema}, this version reads schema {SCHEMA}.")
     return document
 
 
 def check_writable(path: str | None, option: str) -> None:
-    """Refuse a file that cannot be written, before hours are spent on what it is to hold."""
+    """Refuse a file that cannot be written, before hours are spent on its content."""
     if path is None:
         return
     folder = Path(path).parent

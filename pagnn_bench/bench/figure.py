@@ -24,7 +24,7 @@ LEFT = 0.7  # inches for labels of up to five digits
 
 
 def check_figure(path: str) -> None:
-    """Refuse a file whose format is not known."""
+    """Refuse a file of an unknown format."""
     if Path(path).suffix.lstrip(".") not in FORMATS:
         endings = ", ".join(f".{kind}" for kind in FORMATS)
         raise RequestError(f"--figure {path}: the name ends in one of {endings}.")
@@ -45,7 +45,7 @@ def write_figure(document: Document, path: str) -> None:
 
 
 def make_figure(document: Document) -> Figure | None:
-    """The figure of a document; None for one that has none, or nothing in it."""
+    """The figure of a document; None for a kind without a figure, or an empty document."""
     if document["kind"] == "speed":
         return scaling_figure(document)
     return growth_figure(document) if document["kind"] == "growth" else None
@@ -132,12 +132,12 @@ def _draw_growth(
     texts = (f"{value:,} {name}: {number:.3g} ({text})" for value, number in zip(values, costs))
     colour = Look([]).colour("pagnn_n")
     axes.plot(values, costs, color=colour, marker="o", markersize=4, linewidth=1.6, gid=tips.add(*texts))
-    # Linear growth through the largest point: a cost below it is one that something fixed takes part in.
+    # Linear growth through the largest point: where costs lie above it, a fixed part adds to them.
     linear = [costs[-1] * value / values[-1] for value in values]
     axes.plot(values, linear, color=INK, linewidth=0.8, linestyle=":")
     _log_log(axes, values)
-    found = slope(values, costs)
-    axes.set_title(name if found is None else f"{name}: slope {found:.2f}")
+    steepness = slope(values, costs)
+    axes.set_title(name if steepness is None else f"{name}: slope {steepness:.2f}")
     axes.set_xlabel(name)
     axes.set_ylabel(text)
 

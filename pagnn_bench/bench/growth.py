@@ -1,7 +1,7 @@
-"""Cost against size: one quantity grows, the others stay, on the built-in synthetic graph.
+"""Cost against size: one quantity grows while the others stay fixed, on the built-in synthetic graph.
 
 Training and validation nodes are a tenth of all nodes each, so that the rows that matter grow with the graph; with the
-few training nodes of the citation graphs an epoch would cost the same on any number of nodes.
+few training nodes of the citation graphs an epoch would cost the same for any number of nodes.
 """
 
 from __future__ import annotations
@@ -77,18 +77,18 @@ def measure_growth(
     device: str,
     say: Callable[[str], None],
 ) -> Iterator[list[dict[str, Any]]]:
-    """The points of all axes so far, after every round; each is measured in a process of its own.
+    """The points of all axes so far, after every round; each is measured in a separate process.
 
     Args:
         cell: a method on the synthetic graph.
         names: the axes.
         repeats: rounds.
-        epochs: most epochs of a point in a round.
+        epochs: maximum number of epochs of a point in a round.
         threads, device: how to train.
-        say: prints how far it is.
+        say: prints progress.
 
     Raises:
-        ChildError: a process failed; the rounds before were yielded already.
+        ChildError: a process failed; earlier rounds have been yielded.
     """
     sizes = [(name, size) for name in names for size in AXES[name]]
     points = [_point(name, size) for name, size in sizes]
@@ -101,7 +101,7 @@ def measure_growth(
         for point, answer in zip(points, answers):
             point["epochs"] = answer["epochs"]
             for key in MEASURED:
-                # An epoch of all seeds: what grows with their number is to be seen.
+                # The time is of an epoch of all seeds, to show how it grows with their number.
                 scale = point["seeds"] if key.endswith("_ms") else 1
                 point[key].append(round(scale * answer[key], 4))
         yield points
@@ -134,7 +134,7 @@ def slope(values: Sequence[float], costs: Sequence[float]) -> float | None:
 
 def by_axis(document: Document) -> dict[str, list[dict[str, Any]]]:
     """Axis → points, smallest first."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    axes: dict[str, list[dict[str, Any]]] = {}
     for point in document["points"]:
-        found.setdefault(point["axis"], []).append(point)
-    return {name: sorted(points, key=lambda point: point["value"]) for name, points in found.items()}
+        axes.setdefault(point["axis"], []).append(point)
+    return {name: sorted(points, key=lambda point: point["value"]) for name, points in axes.items()}

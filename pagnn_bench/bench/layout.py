@@ -1,4 +1,4 @@
-"""Documents as tables; how a table is written down is for :mod:`pagnn_bench.analysis.tables.render`."""
+"""Documents as tables, which :mod:`pagnn_bench.analysis.tables.render` writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pagnn_bench.bench.speed import (
 from pagnn_bench.bench.targets import MEMORY_MB, MET, NOT_MET
 from pagnn_bench.config.text import count
 
-WHO = {PLAIN: "plain loop", CSR: "plain loop, CSR"}
+SIDES = {PLAIN: "plain loop", CSR: "plain loop, CSR"}
 
 
 def make_table(document: Document) -> Table:
@@ -34,7 +34,7 @@ def make_table(document: Document) -> Table:
 
 
 def speed_table(document: Document) -> Table:
-    """Milliseconds per seed-epoch, ratios to the plain loop, targets and memory; one part a place."""
+    """Milliseconds per seed-epoch, ratios to the plain loop, targets and memory; one part per place."""
     rows, labels = rows_of(document), {place["data"]: place["label"] for place in document["places"]}
     places = list(dict.fromkeys(map(place_of, rows)))
     parts = [_speed_part([row for row in rows if place_of(row) == place], labels) for place in places]
@@ -42,11 +42,11 @@ def speed_table(document: Document) -> Table:
     caption = [
         "ms: one epoch of one seed, train step and evaluation, median over "
         f"{count(settings['repeats'], 'round')} over all contenders in turn, with quartiles; preparation excluded.",
-        "Times plain: seed-epochs per second over those of the plain torch_geometric loop (smallest and largest ratio "
-        "of a single round beside it); times CSR: over the same loop with a sparse adjacency in place of an edge list.",
+        "Times plain: seed-epochs per second relative to the plain torch_geometric loop (with the smallest and largest "
+        "ratio of a single round); times CSR: to the same loop with a sparse adjacency instead of an edge list.",
         "One process (n_jobs=1) for every contender, with the same number of threads.",
-        "Peak: resident memory of a process of its own; extra: beyond its imports and data."
-        + (" GPU: the most that its tensors took." if any(row.device_mb for row in rows) else ""),
+        "Peak: resident memory of a separate process; extra: beyond its imports and data."
+        + (" GPU: peak memory of its tensors." if any(row.device_mb for row in rows) else ""),
         *_memory_limits(rows, labels),
         describe_machine(document["machine"]),
     ]
@@ -56,28 +56,17 @@ def speed_table(document: Document) -> Table:
 def _speed_part(rows: Sequence[Row], labels: dict[str, str]) -> TablePart:
     data, missing, rate = place_of(rows[0])
     title = f"{labels.get(data, data)}, {missing}, rate {rate:g}"
-    header = [
-        title,
-        "",
-        "precision",
-        "ms",
-        "times plain",
-        "times CSR",
-        "target",
-        "",
-        "prepare s",
-        "peak MB",
-        "extra MB",
-    ]
+    header = [title, "", "precision", "ms", "times plain", "times CSR", "target", ""]
+    header += ["prepare s", "peak MB", "extra MB"]
     on_gpu = any(row.device_mb is not None for row in rows)
     header += ["GPU MB"] if on_gpu else []
     body: list[list[Value]] = []
-    rules, last = set(), ""
+    rules, previous = set(), ""
     for row in rows:
-        if last and row.method != last:
+        if previous and row.method != previous:
             rules.add(len(body))
-        name = Value(row.label if row.method != last else "")
-        last = row.method
+        name = Value(row.label if row.method != previous else "")
+        previous = row.method
         gpu = [_number(row.device_mb, ".0f")] if on_gpu else []
         body.append([name, *_speed_values(row, rows), *gpu])
     return TablePart([], header, body, stub=2, rules=frozenset(rules))
@@ -88,7 +77,7 @@ def _speed_values(row: Row, rows: Sequence[Row]) -> list[Value]:
     ms = Value(three_digits(row.ms), _range(low, high) if len(row.repeats) > 1 else "")
     memory = [_number(row.prepare_seconds, ".2g"), _number(row.peak_mb, ".0f"), _number(row.extra_mb, ".0f")]
     if row.side != OURS:
-        return [Value(WHO[row.side]), Value(row.precision), ms, *[Value()] * 4, *memory]
+        return [Value(SIDES[row.side]), Value(row.precision), ms, *[Value()] * 4, *memory]
     plain, csr = reference_of(row, rows, PLAIN), reference_of(row, rows, CSR)
     judged = verdict(row, plain)
     target = Value(f"≥ {judged[0].ratio:g}") if judged else Value()
@@ -116,7 +105,7 @@ def _number(value: float | None, form: str) -> Value:
 
 
 def _memory_limits(rows: Sequence[Row], labels: dict[str, str]) -> list[str]:
-    """Whether all of ours keep to the limit of a dataset that has one."""
+    """Whether all of our rows meet the memory limit of a dataset that has one."""
     lines = []
     for data, limit in MEMORY_MB.items():
         peaks = [row.peak_mb for row in rows if row.side == OURS and row.data == data and row.peak_mb]

@@ -59,13 +59,13 @@ def _slopes(name: str, points: Sequence[dict[str, Any]]) -> list[Value]:
         "prepare": [statistics.median(point["prepare_seconds"]) for point in points],
         "extra": [extra_mb(point) for point in points],
     }
-    found = {key: slope(values, numbers) if min(numbers) > 0 else None for key, numbers in costs.items()}
-    texts = {key: Value() if value is None else Value(f"{value:.2f}") for key, value in found.items()}
+    slopes = {key: slope(values, numbers) if min(numbers) > 0 else None for key, numbers in costs.items()}
+    texts = {key: Value() if value is None else Value(f"{value:.2f}") for key, value in slopes.items()}
     return [Value(name), texts["ms"], texts["prepare"], Value(), texts["extra"]]
 
 
 def _growth_memory(points: Sequence[dict[str, Any]]) -> list[str]:
-    """Whether the largest graph keeps to its limit."""
+    """Whether the largest graph meets its memory limit."""
     largest = max(points, key=lambda point: (point["nodes"], point["edges"]), default=None)
     if largest is None:
         return []

@@ -1,4 +1,4 @@
-"""Throughput of a sweep as a table: how much faster on all cores, how much slower beside neighbours."""
+"""Throughput of a sweep as a table: how much faster it is on all cores, how much slower beside busy neighbours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEADER = ["", "n_jobs", "threads", "precision", "s", "trials per minute", "ratio
 
 
 def parallel_table(document: Document) -> Table:
-    """One row a way to run the sweep, with its ratio and the target of that."""
+    """One row per way of running the sweep, with its ratio and target."""
     settings = document["settings"]
     rows = {row["way"]: row for row in document["rows"]}
     seconds = {way: median_seconds(row) for way, row in rows.items()}
@@ -31,8 +31,8 @@ def parallel_table(document: Document) -> Table:
     caption = [
         f"One sweep ({', '.join(settings['methods'])} on {', '.join(settings['data'])}; "
         f"{count(rows[ONE]['trials'], 'trial')}), start-up included, on {count(settings['cores'], 'core')}; median "
-        f"over {count(settings['repeats'], 'round')} over all ways in turn. All ways record the same accuracies.",
-        "Neighbours: other processes of the same priority, one per core, that do nothing but count.",
+        f"of {count(settings['repeats'], 'round')} over all ways in turn. All ways record the same accuracies.",
+        "Neighbours: other processes of the same priority, one per core, in a busy loop.",
         describe_machine(document["machine"]),
     ]
     return Table("parallel", "Throughput of a sweep", caption, [TablePart([], HEADER, body)])

@@ -1,4 +1,4 @@
-"""What a time means depends on the machine: its facts, without host name, user name or path."""
+"""The machine behind the times, without host name, user name or path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def machine_facts(threads: int, device: torch.device) -> dict[str, Any]:
-    """CPU, cores, memory and load at this moment, and all that a record of a trial says about device and software."""
+    """CPU, cores, memory and load at this moment, and what a record of a trial says about device and software."""
     from pagnn_bench.engine.device import device_facts
 
     return {
@@ -29,7 +29,7 @@ def machine_facts(threads: int, device: torch.device) -> dict[str, Any]:
 
 
 def describe_machine(machine: dict[str, Any]) -> str:
-    """One sentence: where and with what it was measured."""
+    """One sentence about hardware and software."""
     git, packages = machine.get("git") or {}, machine.get("packages", {})
     gpu = machine.get("gpu")
     parts = [
@@ -50,7 +50,7 @@ def describe_machine(machine: dict[str, Any]) -> str:
 
 
 def cpu_model() -> str:
-    """The name of the processor, as the kernel tells it."""
+    """The name of the processor, as the kernel reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:  # not Linux
@@ -60,7 +60,7 @@ def cpu_model() -> str:
 
 
 def memory_gb() -> float | None:
-    """Physical memory."""
+    """Physical memory in GB."""
     try:
         return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
     except (ValueError, OSError, AttributeError):
@@ -68,7 +68,7 @@ def memory_gb() -> float | None:
 
 
 def _load() -> float | None:
-    """Processes that ran in the last minute: above 0.5 before a measurement, the machine was not quiet."""
+    """Load average of the last minute: above 0.5 before a measurement, the machine was not idle."""
     try:
         return round(os.getloadavg()[0], 2)
     except (OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""Rounds over all contenders of a place, so that whatever else the machine does hits all of them alike."""
+"""Rounds over all contenders of a place, so that whatever else the machine does affects all of them alike."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class MeasureSettings:
 
     Attributes:
         seeds: numbers of stacked seeds.
-        epochs: most epochs of a contender in a round.
+        epochs: maximum number of epochs of a contender in a round.
         repeats: rounds.
-        threads: CPU threads, None for as many as there are cores to use.
+        threads: CPU threads, None for one per usable core.
         device: where to train.
         memory: whether to measure peak memory, in a process for each contender.
         forms: which forms of the reference to measure.
-        cache: folder of learned imputations, None for one that is thrown away.
+        cache: folder of learned imputations, None for a temporary one.
     """
 
     seeds: Sequence[int]
@@ -56,7 +56,7 @@ class MeasureSettings:
 
 @dataclass
 class _Entry:
-    """A contender and what is known of it so far."""
+    """A contender and its measurements so far."""
 
     row: Row
     cell: Cell
@@ -72,8 +72,8 @@ def measure_place(cells: Sequence[Cell], settings: MeasureSettings, say: Callabl
 
     Args:
         cells: one per method.
-        settings: how.
-        say: prints how far it is.
+        settings: how to measure.
+        say: prints progress.
     """
     with tempfile.TemporaryDirectory(prefix="pagnn-bench-") as scratch:
         cache = settings.cache or Path(scratch)
@@ -132,8 +132,8 @@ def _finished(entry: _Entry, settings: MeasureSettings, cache: Path) -> Row:
     try:
         answer = run_child(memory_task(entry.cell, row.side, row.seeds, entry.inputs, **common))
     except ChildError as error:
-        who = f"{row.method} {row.side} with {row.seeds} seeds"
-        print(f"warning: peak memory of {who} is unknown: {error}", file=sys.stderr)
+        contender = f"{row.method} {row.side} with {row.seeds} seeds"
+        print(f"warning: peak memory of {contender} is unknown: {error}", file=sys.stderr)
         return row
     memory = {key: answer[key] for key in ("base_mb", "peak_mb", "device_mb") if key in answer}
     return replace(row, **memory)

@@ -1,4 +1,4 @@
-"""Throughput of a sweep, ``pagnn-bench run`` as a user calls it: in one process, by default, beside neighbours."""
+"""Throughput of ``pagnn-bench run``: in one process, by default, and by default beside busy neighbours."""
 
 from __future__ import annotations
 
@@ -18,27 +18,26 @@ from pagnn_bench.records.store import Store
 
 ONE, DEFAULT, BUSY = "one process", "default", "default, beside neighbours"
 METHODS, DATA = ("zero", "pagnn_m", "pagnn_n", "mf"), ("synthetic",)
-# What is run in each way; keys that are not named have the value that they have for a user.
+# The keys that each way sets; all others keep their defaults.
 WAYS: dict[str, dict[str, Any]] = {ONE: {"n_jobs": 1, "threads": 1}, DEFAULT: {}, BUSY: {}}
-AUTO = {"n_jobs": "auto", "threads": 1}  # what the default is, for the table
-TOLERANCE = (
-    0.01  # accuracy: another stack rounds differently, which can move the epoch in which a trial stops
-)
+AUTO = {"n_jobs": "auto", "threads": 1}  # the defaults, for the table
+# Of accuracies: another stack rounds differently, which can move the epoch in which a trial stops.
+TOLERANCE = 0.01
 
 
 def measure_parallel(
     words: Sequence[str], cores: int, repeats: int, say: Callable[[str], None]
 ) -> Iterator[list[dict[str, Any]]]:
-    """The rows of all ways so far, after every round; a way's start-up counts.
+    """The rows of all ways so far, after every round; start-up counts.
 
     Args:
         words: the sweep, as for ``run -m``.
-        cores: how many it may use, and how many neighbours keep busy.
+        cores: how many it may use; also the number of busy neighbours.
         repeats: rounds over all ways in turn.
-        say: prints how far it is.
+        say: prints progress.
 
     Raises:
-        ChildError: a sweep failed, or its accuracies are not those of one process.
+        ChildError: a sweep failed, or its accuracies differ from those of one process.
     """
     rows = [{"way": way, **AUTO, **keys, "trials": 0, "seconds": []} for way, keys in WAYS.items()]
     for number in range(repeats):
@@ -56,10 +55,10 @@ def measure_parallel(
 
 
 def run_sweep(words: Sequence[str], cores: int) -> tuple[float, dict[tuple[str, int, int], float]]:
-    """Run one sweep into a folder that is thrown away: its seconds, and the test accuracy of every trial."""
+    """Run one sweep into a temporary folder; returns its seconds, and the test accuracy of every trial."""
     with tempfile.TemporaryDirectory(prefix="pagnn-bench-") as folder:
         command = [sys.executable, "-m", "pagnn_bench", "run", "-m", *words, f"results_dir={folder}"]
-        environment = {**os.environ, "OMP_NUM_THREADS": str(cores)}  # bounds what n_jobs=auto takes
+        environment = {**os.environ, "OMP_NUM_THREADS": str(cores)}  # limits n_jobs=auto
         start = time.perf_counter()
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         seconds = time.perf_counter() - start
@@ -73,19 +72,19 @@ def run_sweep(words: Sequence[str], cores: int) -> tuple[float, dict[tuple[str, 
         }
 
 
-def _check_same(way: str, found: Mapping[Any, float], expected: Mapping[Any, float]) -> None:
-    if found.keys() != expected.keys():
-        raise ChildError(f"{way}: {len(found)} trials, in one process {len(expected)}")
-    apart = max(abs(found[key] - expected[key]) for key in expected)
-    if apart > TOLERANCE:
+def _check_same(way: str, actual: Mapping[Any, float], expected: Mapping[Any, float]) -> None:
+    if actual.keys() != expected.keys():
+        raise ChildError(f"{way}: {len(actual)} trials, in one process {len(expected)}")
+    largest = max(abs(actual[key] - expected[key]) for key in expected)
+    if largest > TOLERANCE:
         raise ChildError(
-            f"{way}: the accuracy of a trial is {100 * apart:.1f} points from that in one process"
+            f"{way}: the accuracy of a trial is {100 * largest:.1f} points from that in one process"
         )
 
 
 @contextmanager
 def _busy_neighbours(number: int) -> Iterator[None]:
-    """Processes of our own priority that do nothing but count, one per core."""
+    """Processes of our own priority in a busy loop, one per core."""
     neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
     try:
         yield
@@ -96,5 +95,5 @@ def _busy_neighbours(number: int) -> Iterator[None]:
 
 
 def median_seconds(row: Mapping[str, Any]) -> float:
-    """Of all rounds."""
+    """The median over all rounds."""
     return statistics.median(row["seconds"])

@@ -2,8 +2,8 @@
 
 It is not slowed down on purpose: normalised adjacencies are cached, features are made dense once, denominators of
 PaGNN are computed once, the same number of threads is used, and the test accuracy of the best epoch is kept instead
-of a copy of the weights. What it does not have is what this package is about: many seeds at once, sparse products,
-cheap dropout, only the rows that matter.
+of a copy of the weights. It lacks what this package is about: many seeds at once, sparse products, cheap dropout, only
+the rows that matter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pagnn_bench.training.stopping import stopping_rule
 
 @dataclass(frozen=True)
 class PlainResult:
-    """What the loop returns: test_acc, val_acc and best_epoch of the weights that the rule keeps, epochs, and times."""
+    """The record of the weights that the rule keeps (accuracies, best_epoch, epochs), and times."""
 
     record: dict[str, Any]
     train_seconds: float
@@ -40,7 +40,7 @@ def train_plain(
     seed: int,
     device: torch.device,
 ) -> PlainResult:
-    """Train one network to its early stop; train, validation and test accuracy are taken in every epoch.
+    """Train one network to its early stop; every epoch measures train, validation and test accuracy.
 
     Args:
         build: makes the network; called without arguments it gives logits [n, C].
@@ -56,7 +56,7 @@ def train_plain(
     rule = stopping_rule(protocol.stopping, 1, protocol.patience)
     record: dict[str, Any] = {}
     train_seconds = eval_seconds = 0.0
-    # torch's dropout takes its numbers from the global generator; the caller gets it back as it was.
+    # torch's dropout draws from the global generator, which is restored for the caller.
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = build().to(device)

@@ -1,4 +1,4 @@
-"""GCNmf written down as its formulas stand, with tensors of K x n x d: the reference for the form that needs none."""
+"""GCNmf as in its formulas, with tensors of K x n x d: the reference for our form, which needs none of them."""
 
 from __future__ import annotations
 
@@ -72,15 +72,15 @@ class FullTensorGCNmf(nn.Module):
         return self.conv2(F.dropout(hidden, self.rate, self.training), self.adjacency)
 
     def _responsibilities(self, mean: Tensor, sigma2: Tensor) -> Tensor:
-        """γ [K, n]; an attribute that is not observed takes no part."""
-        # mean − μ is 0 where nothing was observed; only the log-determinant has to be told.
+        """γ [K, n]; unobserved attributes do not count."""
+        # mean − μ is 0 where nothing was observed; only the log-determinant needs the mask.
         distance = ((mean - self.mu[:, None]).square() / sigma2[:, None]).sum(2)
         distance = distance + self.log_sigma2 @ self.mask.T
         return torch.softmax(self.log_pi[:, None] - 0.5 * distance, dim=0)
 
 
 def _propagate(operator: Tensor, values: Tensor) -> Tensor:
-    """A sparse operator [n, n] on values [K, n, h], in one product."""
+    """A sparse operator [n, n] applied to values [K, n, h] in one product."""
     components, nodes, width = values.shape
     folded = values.transpose(0, 1).reshape(nodes, components * width)
     return (operator @ folded).view(nodes, components, width).transpose(0, 1)
@@ -89,7 +89,7 @@ def _propagate(operator: Tensor, values: Tensor) -> Tensor:
 def expected_relu(u: Tensor, s: Tensor) -> Tensor:
     """E[ReLU(Z)] of Z ~ N(u, s): √s (φ(w) + w Φ(w)) with w = u/√s; the plain ReLU where s = 0."""
     sure = s <= 0
-    root = torch.where(sure, 1.0, s).sqrt()  # the inner `where` keeps √0 out of the backward pass, too
+    root = torch.where(sure, 1.0, s).sqrt()  # this `where` also keeps √0 out of the backward pass
     w = u / root
     density = torch.exp(-0.5 * w.square()) / math.sqrt(2 * math.pi)
     cdf = 0.5 * (1 + torch.erf(w / math.sqrt(2)))

@@ -16,17 +16,17 @@ from pagnn_bench.missing import IncompleteGraph
 from pagnn_bench.nn.propagate import aggregation, mean_operator, partial_correction
 from pagnn_bench.nn.sparse import csr_tensor
 
-# torch_geometric builds its cached adjacency without saying whether torch should check it, and torch warns of that.
+# torch_geometric builds its cached adjacency without saying whether torch should check it, and torch warns about that.
 warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled")
 
 
 def plain_adjacency(matrix: sp.csr_array, form: str, device: torch.device) -> tuple[Tensor, Tensor | None]:
-    """A matrix [n, n] as torch_geometric takes it: (edge_index [2, E], weights [E]), or (CSR tensor, None).
+    """A matrix [n, n] as torch_geometric accepts it: (edge_index [2, E], weights [E]), or (CSR tensor, None).
 
-    The CSR form is what torch_geometric recommends for speed: no message of an edge is ever written down.
+    torch_geometric recommends the CSR form for speed: it never materialises the messages of edges.
     """
     matrix = sp.csr_array(matrix, copy=True)
-    matrix.sum_duplicates()  # sorts the indices, too: torch wants them in order
+    matrix.sum_duplicates()  # also sorts the indices, which torch requires
     if form == CSR:
         indptr, indices = (
             torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices)

@@ -1,4 +1,4 @@
-"""The measurements of ``bench``, from parsed options to a document."""
+"""The modes of ``bench``, from parsed options to a document."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def speed(options: argparse.Namespace) -> tuple[Document, int]:
         defined = [cell for cell in here if pattern in build_method(cell.method).patterns]
         defined.sort(
             key=lambda cell: methods.index(cell.method["name"])
-        )  # the precisions of a method in a row
+        )  # keeps precisions of a method together
         if not defined:
             raise RequestError(
                 f"--methods {','.join(methods)}: none of them is defined for missing={missing}."
@@ -71,7 +71,7 @@ def speed(options: argparse.Namespace) -> tuple[Document, int]:
         document["places"].append(describe_place(defined[0]))
         rows = measure_place(defined, settings, lambda text: _say(f"  {text}"))
         document["rows"] += [row.record() for row in rows]
-        _keep(document, options.output)
+        _save(document, options.output)
     return document, 0
 
 
@@ -105,15 +105,15 @@ def growth(options: argparse.Namespace) -> tuple[Document, int]:
     try:
         for points in rounds:
             document["points"] = points
-            _keep(document, options.output)
+            _save(document, options.output)
     except ChildError as error:
-        print(f"pagnn-bench: a measurement of --growth broke off: {error}", file=sys.stderr)
+        print(f"pagnn-bench: a measurement of --growth failed: {error}", file=sys.stderr)
         return document, 1
     return document, 0
 
 
 def parallel(options: argparse.Namespace) -> tuple[Document, int]:
-    """A sweep in all ways; saved after every round."""
+    """A sweep, run in every way; saved after every round."""
     from pagnn_bench.bench.child import ChildError
     from pagnn_bench.bench.parallel import DATA, METHODS, measure_parallel
     from pagnn_bench.engine.device import pick_device
@@ -132,16 +132,16 @@ def parallel(options: argparse.Namespace) -> tuple[Document, int]:
     words = [f"method={','.join(settings['methods'])}", f"data={','.join(settings['data'])}"]
     words += [f"missing={','.join(options.missing)}", f"rate={','.join(RATES)}", f"masks={MASKS}"]
     words += [f"precision={precision}", f"device={options.device}"]
-    _cells(words)  # refuses what cannot be, before anything is measured
+    _cells(words)  # refuses a wrong request before anything is measured
     document = new_document("parallel", settings, machine_facts(1, device))
     try:
         for rows in measure_parallel(words, cores, options.repeats, _say):
             document["rows"] = rows
-            _keep(document, options.output)
+            _save(document, options.output)
     except ChildError as error:
         if not document["rows"]:
-            raise RequestError(f"--parallel: a sweep broke off: {error}") from error
-        print(f"pagnn-bench: a sweep of --parallel broke off: {error}", file=sys.stderr)
+            raise RequestError(f"--parallel: a sweep failed: {error}") from error
+        print(f"pagnn-bench: a sweep of --parallel failed: {error}", file=sys.stderr)
         return document, 1
     return document, 0
 
@@ -150,11 +150,11 @@ def _cells(words: Sequence[str]) -> list[Cell]:
     return [Cell.from_config(config) for config in compose_combinations(words, multirun=True)]
 
 
-def _keep(document: dict[str, Any], output: str | None) -> None:
+def _save(document: dict[str, Any], output: str | None) -> None:
     if output is not None:
         save_document(document, output)
 
 
 def _say(text: str) -> None:
-    """Print how far it is; the table alone goes to stdout."""
+    """Print progress; only the table goes to stdout."""
     print(text, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""From repeats to ratios. Throughput is in seed-epochs per second: a train step and its evaluation, of one seed."""
+"""From repeats to ratios. Throughput is in seed-epochs per second: train step and evaluation of one seed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pagnn_bench.bench.document import Document
 from pagnn_bench.bench.targets import Target, target_of
 
 OURS = "ours"
-# The reference with an edge list, as in every tutorial; and with a sparse adjacency.
+# The reference with an edge list, as in every tutorial, and with a sparse adjacency.
 PLAIN, CSR = "plain", "csr"
 
 
@@ -22,14 +22,14 @@ class Row:
 
     Attributes:
         data, missing, rate: where.
-        method, label, family: whose network it is; the family says which reference and which target it has.
+        method, label, family: whose network it is; the family decides its reference and its target.
         side: ``ours``, or a form of the reference: ``plain``, ``csr``.
         seeds: how many were trained at once.
         epochs: in each repeat.
         train_ms, eval_ms: milliseconds of one epoch of one seed, one entry per repeat.
         prepare_seconds: imputation and aggregation, once per mask; not in the milliseconds.
-        base_mb, peak_mb: resident memory of a process of its own, with imports and data, and at its peak.
-        device_mb: the most that its tensors took of a GPU.
+        base_mb, peak_mb: resident memory of a separate process, after imports and data, and at its peak.
+        device_mb: peak GPU memory of its tensors.
         precision: of dense inputs and their products; the reference has float32 only.
     """
 
@@ -71,11 +71,11 @@ class Row:
 
     @property
     def extra_mb(self) -> float | None:
-        """What the work needed beyond imports and data."""
+        """Peak memory beyond imports and data."""
         return None if self.peak_mb is None or self.base_mb is None else self.peak_mb - self.base_mb
 
     def record(self) -> dict[str, Any]:
-        """The row as plain data; microseconds are as exact as a clock is."""
+        """The row as plain data, rounded to what a clock can resolve."""
         values = {
             key: value for key, value in asdict(self).items() if key != "device_mb" or value is not None
         }
@@ -89,12 +89,12 @@ def rows_of(document: Document) -> list[Row]:
 
 
 def place_of(row: Row) -> tuple[str, str, float]:
-    """(data, missing, rate): contenders of one place were measured in turn and may be compared."""
+    """(data, missing, rate): contenders of one place were measured in turn and can be compared."""
     return row.data, row.missing, row.rate
 
 
 def reference_of(row: Row, rows: Iterable[Row], side: str = PLAIN) -> Row | None:
-    """The reference that a row of ours is compared with."""
+    """The reference that one of our rows is compared with."""
     for other in rows:
         if other.side == side and place_of(other) == place_of(row) and other.method == row.method:
             return other
@@ -102,7 +102,7 @@ def reference_of(row: Row, rows: Iterable[Row], side: str = PLAIN) -> Row | None
 
 
 def ratio(ours: Row, reference: Row) -> float:
-    """Throughput of ours over that of the reference, from the medians."""
+    """Our throughput over that of the reference, from the medians."""
     return ours.throughput / reference.throughput
 
 
@@ -113,7 +113,7 @@ def ratio_range(ours: Row, reference: Row) -> tuple[float, float]:
 
 
 def verdict(ours: Row, reference: Row | None) -> tuple[Target, bool] | None:
-    """(target, met) of a row of ours, None where there is nothing to reach."""
+    """(target, met) of one of our rows, None if it has no target."""
     target = target_of(ours.family, ours.data, ours.missing, ours.seeds)
     if target is None or reference is None:
         return None

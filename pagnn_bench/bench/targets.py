@@ -1,4 +1,4 @@
-"""What the speed is to reach, as data: ratios of throughput, ours over the plain loop, on two CPU cores."""
+"""Targets for the speed, as data: ratios of throughput, ours over the plain loop, on two CPU cores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Target:
         family: the kind of method: ``pagnn``, ``imputation`` or ``gcnmf``.
         data, missing: where.
         seeds: how many are stacked.
-        ratio: seed-epochs per second, ours over the reference, at least.
+        ratio: at least this many seed-epochs per second, relative to the reference.
     """
 
     family: str
@@ -33,8 +33,8 @@ TARGETS = (
     Target("gcnmf", "cora", "type2", 20, 10),
 )
 
-# A default sweep on k cores against one process of one thread, as a share of k; and beside neighbours that keep every
-# core busy against itself alone.
+# A default sweep on k cores compared with one process of one thread, as a share of k; and a default sweep beside
+# neighbours that keep every core busy, compared with itself alone.
 SHARE_OF_CORES = 0.9
 SLOWDOWN = 2.5
 

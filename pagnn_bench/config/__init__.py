@@ -1,1 +1,1 @@
-"""From words to a resolved configuration: the sweep, the identity of a cell, what can be chosen, errors."""
+"""From a command's words to a resolved configuration: the sweep, the identity of a cell, the choices, errors."""

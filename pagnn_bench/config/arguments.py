@@ -1,4 +1,4 @@
-"""What the command lines have in common that Hydra does not read: all but ``run``."""
+"""What the commands share that Hydra does not parse: all except ``run``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pagnn_bench.config.errors import RequestError
 
 
 class Parser(ArgumentParser):
-    """Errors in one sentence, as everywhere in pagnn-bench."""
+    """Reports errors in one sentence, like the rest of pagnn-bench."""
 
     def error(self, message: str) -> NoReturn:
         raise RequestError(f"{self.prog.removeprefix('pagnn-bench ')}: {message}.")
 
 
 def add_results(parser: ArgumentParser) -> None:
-    """The folder that a command reads; :func:`results_folder` makes a path of it."""
+    """The folder that a command reads; :func:`results_folder` turns it into a path."""
     parser.add_argument("--results", metavar="DIR", help="folder of the results (default: ./results)")
 
 

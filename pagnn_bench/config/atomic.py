@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file through a temporary one beside it, which is flushed to the disk and renamed.
+    """Write a temporary file next to the target, flush it to disk and rename it.
 
-    Whenever the writer is killed, the old content or all of the new one is there. Two writers do each other no harm.
+    Whenever the writer is killed, the file has all of its old or all of its new content. Two writers do no harm.
 
     Raises:
         OSError: the file could not be written; whatever was there before is still there.
@@ -28,12 +28,12 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.replace(temporary, path)
         _sync_folder(path.parent)
     finally:
-        with suppress(OSError):  # once renamed it is gone
+        with suppress(OSError):  # after renaming it is gone
             temporary.unlink()
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new name in ``folder`` survive a power cut, where the file system can do that."""
+    """Make a new name in ``folder`` survive a power cut, if the file system supports that."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -41,6 +41,6 @@ def _sync_folder(folder: Path) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        # Windows does not open folders, and some network file systems do not sync them: no harm to the file.
+        # Windows cannot open folders, and some network file systems cannot sync them; the file itself is safe.
         if error.errno not in (errno.EACCES, errno.EINVAL, errno.ENOTSUP):
             raise

@@ -1,4 +1,4 @@
-"""What can be chosen, read from the configuration files themselves (no Hydra, so it answers at once)."""
+"""The available choices, read from the configuration files themselves (without Hydra, so it is quick)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def choices(group: str, folder: str | None = None) -> dict[str, str]:
 
     Args:
         group: one of ``GROUPS``.
-        folder: with choices of the user's own (``--config-dir``), which need not have a description.
+        folder: the user's own choices (``--config-dir``), which need no description.
     """
-    found = {name: str(content.get("description", "")) for name, content in plug_ins(group).items()}
-    for place in (PACKAGED, *([Path(folder)] if folder else [])):
-        for file in place.joinpath(group).glob("*.yaml"):
+    described = {name: str(content.get("description", "")) for name, content in plug_ins(group).items()}
+    for root in (PACKAGED, *([Path(folder)] if folder else [])):
+        for file in root.joinpath(group).glob("*.yaml"):
             content = _read(file)
-            # An experiment sets keys of all groups, so its own name and description stand under `experiment`.
+            # An experiment sets keys of all groups, so its own name and description are under `experiment`.
             about = content.get("experiment") or {} if group == "experiment" else content
-            found[file.stem] = str(about.get("description", ""))
-    return dict(sorted(found.items()))
+            described[file.stem] = str(about.get("description", ""))
+    return dict(sorted(described.items()))
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def _bytes(file: Path) -> bytes:
 
 
 def check_folder(folder: str) -> None:
-    """Refuse a ``--config-dir`` that is not there, or that changes one of our files: Hydra would take ours instead."""
+    """Refuse a ``--config-dir`` that does not exist, or that changes one of our files: Hydra would use ours."""
     if not os.path.isdir(folder):
         raise RequestError(f"--config-dir {folder}: there is no such folder.")
     if not os.access(folder, os.R_OK | os.X_OK):

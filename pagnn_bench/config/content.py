@@ -1,4 +1,4 @@
-"""The user's own files behind a graph: they may move, so they are known by what is in them."""
+"""The user's own files behind a graph: they may move, so they are identified by their content."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def read_files(data: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def read_unchanged(data: Mapping[str, Any]) -> dict[str, bytes]:
-    """As :func:`read_files`; refuses files that are no longer those that the cell was made from."""
+    """As :func:`read_files`; refuses files that have changed since the cell was made."""
     contents = read_files(data)
     if data.get("content") and content_of(contents) != data["content"]:
         names = " ".join(f"data.{key}={data[key]}" for key in contents)
-        what = "the file has" if len(contents) == 1 else "one of the files has"
-        raise RequestError(f"{names}: {what} changed since this run was planned.")
+        subject = "the file has" if len(contents) == 1 else "one of the files has"
+        raise RequestError(f"{names}: {subject} changed since this run was planned.")
     return contents
 
 
 def content_of(contents: Mapping[str, bytes]) -> str:
-    """One SHA-256 for all files of a graph; of a single file at ``path`` its own, which other tools show, too."""
+    """One SHA-256 for all files of a graph; for a single file at ``path`` its own, which other tools can verify."""
     hashes = {key: hashlib.sha256(content).hexdigest() for key, content in contents.items()}
     if list(hashes) == ["path"]:
         return hashes["path"]

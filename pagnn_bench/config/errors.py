@@ -1,20 +1,20 @@
-"""The one exception that means «the request was wrong», and its usual sentence."""
+"""The exception that means «the request was wrong», and its usual sentence."""
 
 from typing import Any, NoReturn
 
 
 class RequestError(Exception):
-    """A user's mistake, told in one sentence that names the key, the value and the valid choices.
+    """A user's mistake. The message is one sentence that names the key, the value and the valid choices.
 
-    The command line prints the sentence without a traceback and exits with code 2.
+    The command line prints it without a traceback and exits with code 2.
     """
 
 
 class UnsuitableError(RequestError):
-    """A method that this request is not for, though it may be for others.
+    """A method that does not suit this request, although it may suit others.
 
     Attributes:
-        reason: why, in a few words.
+        reason: why not, in a few words.
     """
 
     def __init__(self, sentence: str, reason: str) -> None:
@@ -23,5 +23,5 @@ class UnsuitableError(RequestError):
 
 
 def refuse(key: str, value: Any, choices: str) -> NoReturn:
-    """Refuse a value: what was given, and what can be given instead."""
+    """Refuse a value, and say what can be given instead."""
     raise RequestError(f"{key}={value}: {choices}.")

@@ -2,7 +2,7 @@
 
 A *cell* is one entry of the paper's tables: method x data x missing type x rate, under one protocol.
 A *trial* is one training run inside a cell: one mask (which entries are missing) and one seed (weights and dropout).
-Nothing here imports torch, so a finished cell can be recognised at once.
+Nothing here imports torch, so a finished cell is recognised quickly.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 from pagnn_bench.config.content import FILES, content_of, read_files
 from pagnn_bench.config.errors import refuse
 
-# Keys that say where things lie or how they are shown; they change no number and so are no part of an identity.
-# `recommended` and `published` flow into method.* and protocol.* by interpolation and are counted there.
+# Keys that say where files are or how things are shown; they change no number, so they are not part of an identity.
+# `recommended` and `published` enter method.* and protocol.* by interpolation and count there.
 NOT_IDENTITY = frozenset(
     {"description", "label", "licence", "root", "path", "recommended", "published", "paper"}
 )
 
-# Keys that were added after results had been recorded, with the value that stands for what was done before: a cell that
-# has this value is the cell that it was without the key.
+# Keys that were added after results had been recorded, with the value that means the earlier behaviour: a cell with
+# this value is the same cell as without the key.
 LATER_KEYS: dict[str, dict[str, Any]] = {
     "data": {"standardise": False, "one_hot": []},
     "method": {
@@ -46,15 +46,15 @@ LATER_KEYS: dict[str, dict[str, Any]] = {
     },
 }
 
-# Of dense inputs and their products; weights, optimiser and losses are float32 always.
+# Of dense inputs and their products; weights, optimiser and losses are always float32.
 PRECISIONS = ("float32", "bfloat16")
 
-# Keys of a command that belong to the protocol of every cell.
+# Top-level keys of a command that belong to the protocol of every cell.
 TRAINING_KEYS = ("precision", "dropout_rng")
 
-TRIES = "tuning"  # the protocol's name in the records of what was tried in a search
+TRIES = "tuning"  # the protocol's name in the records of the settings that a search tried
 
-MAX_INDICES = 100_000  # masks or seeds of one command: a slip of the finger should not fill the memory
+MAX_INDICES = 100_000  # masks or seeds of one command: a typo should not fill the memory
 
 
 def canonical_json(value: Any) -> str:
@@ -68,9 +68,9 @@ def digest(value: Any, length: int = 64) -> str:
 
 
 def seed_for(purpose: str, **axes: str | int | float) -> int:
-    """A 63-bit seed that depends on the named axes and on nothing else.
+    """A 63-bit seed that depends only on the named axes.
 
-    Two purposes, or two values of any axis, give unrelated streams; the order in which trials run plays no part.
+    Two purposes, or two values of any axis, give unrelated streams; the order in which trials run does not matter.
     """
     return int(digest({"purpose": purpose, **axes}, 16), 16) >> 1
 
@@ -91,7 +91,7 @@ def parse_indices(key: str, value: Any) -> list[int]:
 def parse_rate(value: Any) -> float:
     """The missing rate, a number in [0, 1)."""
     if type(value) in (int, float) and value >= 0 and (rate := round(float(value), 10)) < 1:
-        return rate  # range(0.1,0.9,0.2) has 0.30000000000000004
+        return rate  # rounded, because range(0.1,0.9,0.2) contains 0.30000000000000004
     refuse("rate", value, "the missing rate is a number from 0 up to, but not including, 1")
 
 
@@ -107,21 +107,20 @@ def identity_part(group: str, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fold_training(config: Mapping[str, Any]) -> dict[str, Any]:
-    """``precision`` and ``dropout_rng``, keys of their own in a command, are part of how a network is trained.
+    """Move ``precision`` and ``dropout_rng``, top-level keys of a command, into the protocol.
 
-    They become keys of the protocol only where they are not as usual, so that all other cells are what they were
-    without them.
+    They become keys of the protocol only where they are not the default, so that all other cells stay as they were.
     """
     folded = {key: value for key, value in config.items() if key not in TRAINING_KEYS}
-    usual = LATER_KEYS["protocol"]
-    other = {key: config[key] for key in TRAINING_KEYS if config.get(key, usual[key]) != usual[key]}
-    if other and isinstance(config.get("protocol"), Mapping):
-        folded["protocol"] = {**config["protocol"], **other}
+    defaults = LATER_KEYS["protocol"]
+    changed = {key: config[key] for key in TRAINING_KEYS if config.get(key, defaults[key]) != defaults[key]}
+    if changed and isinstance(config.get("protocol"), Mapping):
+        folded["protocol"] = {**config["protocol"], **changed}
     return folded
 
 
 def mask_axes(data: str, missing: str, rate: float, mask: int) -> dict[str, str | int | float]:
-    """What enters the seed of a mask: all methods, protocols and splits see the same masks."""
+    """The axes of a mask's seed: all methods, protocols and splits see the same masks."""
     return {"data": data, "missing": missing, "rate": rate, "mask": mask}
 
 
@@ -146,28 +145,28 @@ class Cell:
         config, groups = fold_training(config), {}
         for group in ("method", "data", "missing", "protocol"):
             name = config[group]["name"]
-            # It is part of a folder's name; a number will do.
+            # The name becomes part of a folder name; a number will do.
             if type(name) not in (str, int) or not re.fullmatch(r"[\w.+-]+", str(name)):
                 refuse(f"{group}.name", name, "use letters, digits, dots, dashes and underscores only")
             groups[group] = {**config[group], "name": str(name)}
         data = groups["data"]
         if contents := read_files(data):
-            # Files of the user's own are known by their content: they may move, but must not change unnoticed.
+            # The user's own files are identified by their content: they may move, but must not change unnoticed.
             data["content"] = content_of(contents)
         if data.get("classes") and data.get("label") == data["classes"]:
-            # Of a table, data.label is the column of classes; what tables call the graph is its name.
+            # In data=table, data.label is the column of classes; our tables show the name of the graph instead.
             data["label"] = data["name"]
         return cls(**groups, rate=parse_rate(config["rate"]))
 
     def description(self) -> dict[str, Any]:
-        """The cell as plain data, enough to build it again anywhere: without the places of files on this machine."""
+        """The cell as plain data, enough to rebuild it anywhere: without the paths of files on this machine."""
         data = {key: value for key, value in self.data.items() if key not in ("root", *FILES)}
         groups = {"method": self.method, "missing": self.missing, "protocol": self.protocol}
         return {**groups, "data": data, "rate": self.rate}
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Everything that can change a number, and nothing else."""
+        """Everything that can change a number, and only that."""
         groups = ("method", "data", "missing", "protocol")
         return {**{group: identity_part(group, getattr(self, group)) for group in groups}, "rate": self.rate}
 
@@ -177,7 +176,7 @@ class Cell:
 
     @cached_property
     def id(self) -> str:
-        """Readable and unique, fit for a folder name: ``cora-type1-0.1-pagnn_n-paper-0123456789ab``."""
+        """A readable and unique folder name: ``cora-type1-0.1-pagnn_n-paper-0123456789ab``."""
         parts = (self.data["name"], self.missing["name"], f"{self.rate:g}", self.method["name"])
         return "-".join((*parts, self.protocol["name"], self.hash))
 
@@ -192,11 +191,11 @@ class Cell:
         return seed_for("mask", **self._mask_axes(mask))
 
     def split_seed(self, mask: int) -> int:
-        """Seed of the split that belongs to a mask, where masks have splits: the same for every rate and method."""
+        """Seed of the split that belongs to a mask, if masks have splits: the same for every rate and method."""
         return seed_for("split", data=self.data["name"], seed=self.data["split_seed"], mask=mask)
 
     def method_seed(self, mask: int) -> int:
-        """Seed of what a method learns once per mask (an imputation model): also the method."""
+        """Seed of what a method learns once per mask (an imputation model): also depends on the method."""
         return seed_for("method", method=self.method["name"], **self._mask_axes(mask))
 
     def trial_seed(self, purpose: str, mask: int, seed: int) -> int:

@@ -1,4 +1,4 @@
-"""Names that tell settings: ``pagnn_n``, or ``pagnn_n[hidden=32]`` where a setting is not the default."""
+"""Names with settings: ``pagnn_n``, or ``pagnn_n[hidden=32]`` where a setting is not the default."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Name(str):
 
     @classmethod
     def parse(cls, text: str) -> Name:
-        """The name that a person wrote; a :class:`Name` is itself."""
+        """Parse the text of a name; a :class:`Name` is returned as it is."""
         if isinstance(text, Name):
             return text
         plain, bracket, settings = text.partition("[")

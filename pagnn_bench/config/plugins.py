@@ -1,8 +1,8 @@
 """Methods and datasets of other packages, found by their entry points.
 
 ``shrunk = "shrunk_mean"`` in the group ``pagnn_bench.methods`` means: the file ``shrunk.yaml`` in the folder of the
-package ``shrunk_mean`` is the choice ``method=shrunk``. Nothing of such a package is imported before it is chosen, so
-listing the choices stays quick, and a package that cannot be imported does no harm to others.
+package ``shrunk_mean`` is the choice ``method=shrunk``. Such a package is not imported before it is chosen, so listing
+the choices stays quick, and a package that cannot be imported does not affect the others.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = {"method": "pagnn_bench.methods", "data": "pagnn_bench.data"}  # by group of choices
-NEEDED = {
-    "method": "_target_",
-    "data": "source",
-}  # the key without which there is nothing to train or to load
+NEEDED = {"method": "_target_", "data": "source"}  # the key without which nothing can be trained or loaded
 PACKAGED = Path(str(files("pagnn_bench.conf")))
 
 logger = logging.getLogger(__name__)
@@ -32,31 +29,31 @@ logger = logging.getLogger(__name__)
 
 @cache
 def plug_ins(group: str) -> dict[str, dict[str, Any]]:
-    """Name → content of the configuration file (interpolations not resolved) of what other packages add to a group.
+    """What other packages add to a group: name → content of the configuration file, interpolations not resolved.
 
-    A broken plug-in is named in a warning, once, and left out; so is one that takes a name that is taken.
+    A broken plug-in is left out with a warning, once; so is one whose name is already taken.
     """
-    found: dict[str, dict[str, Any]] = {}
+    contents: dict[str, dict[str, Any]] = {}
     for entry in _entries(group):
         try:
-            if entry.name in found or PACKAGED.joinpath(group, f"{entry.name}.yaml").is_file():
-                owner = "another package" if entry.name in found else "pagnn-bench"
+            if entry.name in contents or PACKAGED.joinpath(group, f"{entry.name}.yaml").is_file():
+                owner = "another package" if entry.name in contents else "pagnn-bench"
                 raise RequestError(f"{owner} has a {group} of this name")
-            found[entry.name] = _read(group, entry)
+            contents[entry.name] = _read(group, entry)
         except RequestError as error:
             logger.warning("%s %s of package %s is skipped: %s.", group, entry.name, _package(entry), error)
-    return found
+    return contents
 
 
 @cache
 def plugged_packages() -> tuple[str, ...]:
-    """The names of all packages that add something: their versions belong to the provenance of a trial."""
+    """The names of all packages with plug-ins: their versions belong to the provenance of a trial."""
     names = {_package(entry) for group in ENTRY_POINTS for entry in _entries(group)}
     return tuple(sorted(names))
 
 
 def _entries(group: str) -> list[EntryPoint]:
-    from importlib.metadata import entry_points  # takes longer to import than to answer
+    from importlib.metadata import entry_points  # slow to import
 
     return list(entry_points(group=ENTRY_POINTS[group])) if group in ENTRY_POINTS else []
 
@@ -85,11 +82,11 @@ def _read(group: str, entry: EntryPoint) -> dict[str, Any]:
 
 
 def _folder(package: str) -> Path:
-    """The folder of a package. Python would import the package to find one inside it, so that is done by hand."""
+    """The folder of a package. Python would import a package to find one inside it, so this does it by hand."""
     top, *inner = package.split(".")
     try:
         spec = find_spec(top)
-    except (ImportError, ValueError):  # no name of a package, or one that is only half there
+    except (ImportError, ValueError):  # not the name of a package, or a broken one
         spec = None
     if spec is None or not spec.submodule_search_locations:
         raise RequestError(f"there is no package {package}")

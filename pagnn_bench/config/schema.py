@@ -1,7 +1,7 @@
-"""What a valid value of a key is, and the one sentence for a value that is not.
+"""The valid values of a key, and the sentence that refuses an invalid one.
 
-A group states its keys as ``{"patience": whole(1), "stopping": one_of(RULES)}``; :func:`check_group` refuses a key too
-many, a key too few and every value that is not valid. Booleans are never numbers here, though Python thinks so.
+A group states its keys as ``{"patience": whole(1), "stopping": one_of(RULES)}``; :func:`check_group` refuses unknown
+keys, missing keys and invalid values. Booleans never count as numbers here, as they do in Python.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ class Valid:
     """The values that a key may have.
 
     Attributes:
-        accepts: whether a value is one of them.
-        choices: which they are, as the end of a sentence: ``give a whole number of at least 1``.
+        accepts: whether a value is valid.
+        choices: the valid values, as the end of a sentence: ``give a whole number of at least 1``.
     """
 
     accepts: Callable[[Any], bool]
     choices: str
 
     def check(self, key: str, value: Any) -> Any:
-        """The value itself; refuses one that is not valid."""
+        """The value itself; refuses an invalid one."""
         return value if self.accepts(value) else refuse(key, value, self.choices)
 
 
@@ -53,7 +53,7 @@ def number(least: float, most: float = math.inf) -> Valid:
 
 
 def or_null(valid: Valid) -> Valid:
-    """The same, or nothing."""
+    """The same, or null."""
     return Valid(lambda value: value is None or valid.accepts(value), f"{valid.choices}, or null")
 
 
@@ -63,7 +63,7 @@ def or_auto(valid: Valid) -> Valid:
 
 
 def group(schema: Schema) -> Valid:
-    """Mappings with the keys of a schema, all of them, each with a value that is valid there."""
+    """Mappings with exactly the keys of a schema, each with a valid value."""
 
     def accepts(value: Any) -> bool:
         keys = isinstance(value, Mapping) and value.keys() == schema.keys()
@@ -87,23 +87,23 @@ SHARE = Valid(
 
 
 def check_group(group: str, config: Mapping[str, Any], schema: Schema, owner: str) -> None:
-    """Refuse a group with a key too many or too few, or with a value that is not valid.
+    """Refuse a group with a missing key, an unknown key or an invalid value.
 
     Args:
-        group: its name, which stands before every key.
-        config: the group as resolved.
-        schema: its keys, and what may stand there.
-        owner: who reads these keys, to tell the user.
+        group: its name, the prefix of every key in messages.
+        config: the resolved group.
+        schema: its keys and their valid values.
+        owner: who reads these keys, for the error message.
     """
     for key in sorted(schema.keys() - config.keys()):
         raise RequestError(f"{group}.{key}: {owner} needs this key.")
-    # A key that nobody reads would pass for a setting.
+    # A key that nothing reads would look like a setting.
     for key in sorted(config.keys() - schema.keys() - NOT_IDENTITY - {"name"}):
         raise RequestError(f"{group}.{key}: {owner} has no such key.")
     check_values(f"{group}.", config, schema)
 
 
 def check_values(prefix: str, config: Mapping[str, Any], schema: Schema) -> None:
-    """Refuse a value that is not valid; ``prefix`` stands before every key."""
+    """Refuse an invalid value; ``prefix`` goes before every key in messages."""
     for key, valid in schema.items():
         valid.check(f"{prefix}{key}", config[key])

@@ -1,4 +1,4 @@
-"""What Hydra, OmegaConf and YAML say of a wrong request, as the one sentence of a :class:`RequestError`."""
+"""The errors of Hydra, OmegaConf and YAML, turned into the one sentence of a :class:`RequestError`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pagnn_bench.config.errors import RequestError
 
 @contextmanager
 def in_one_sentence() -> Iterator[None]:
-    """Let nothing but a :class:`RequestError` out of a block in which a configuration is composed."""
+    """Turn the errors of a block in which a configuration is composed into a :class:`RequestError`."""
     try:
         yield
     except (HydraException, OmegaConfBaseException) as error:
@@ -27,7 +27,7 @@ def in_one_sentence() -> Iterator[None]:
 
 
 def _one_sentence(error: Exception) -> str:
-    """What was wrong with a key or a value, without Hydra's advice to programmers."""
+    """What was wrong with a key or a value, without Hydra's advice for programmers."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, name = error.missing_cfg_file.rpartition("/")
         return f"{group}={name}: choose one of {', '.join(error.options)}."
@@ -46,6 +46,6 @@ def _one_sentence(error: Exception) -> str:
 
 
 def _how_to_quote(word: str) -> str:
-    """Advice for a value with characters that Hydra keeps for itself, such as those of a path."""
+    """Advice for a value with characters that Hydra reserves, such as those of a path."""
     key, equals, value = word.partition("=")
     return f"""; in quotes it can: '{key}="{value}"'""" if equals and re.search(r"[~() ]", value) else ""

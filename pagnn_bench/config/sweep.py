@@ -1,9 +1,9 @@
 """From the words of a command line to the configuration of every combination.
 
 Hydra composes a configuration in about 0.15 s, and its own multirun composes every combination twice: half a minute for
-a hundred combinations. Yet most combinations differ in plain values (``rate=0.1,0.3``) or in choices that do not know
-of each other (``method=mf,vae data=cora,citeseer``). So a choice is composed once, by Hydra; what it brought is put
-together for each combination, and plain values are set last, as Hydra does.
+a hundred combinations. Yet most combinations differ in plain values (``rate=0.1,0.3``) or in choices that do not affect
+each other (``method=mf,vae data=cora,citeseer``). So Hydra composes each choice once, the results are combined, and
+plain values are set last, as Hydra does.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def compose_combinations(
     """The resolved configuration of every combination, in Hydra's order.
 
     Args:
-        overrides: KEY=VALUE words; with several values only in a multirun.
-        multirun: whether ``-m`` was given; an experiment may ask for it too.
-        folder: a folder with choices of the user's own (``--config-dir``), which must be there.
+        overrides: KEY=VALUE words; several values only in a multirun.
+        multirun: whether ``-m`` was given; an experiment may also set it.
+        folder: a folder with the user's own choices (``--config-dir``), which must exist.
         name: the primary configuration (``--config-name``).
     """
     if folder is not None:
@@ -51,55 +51,55 @@ def compose_combinations(
 
 
 def with_several_values(words: Sequence[str]) -> list[str]:
-    """The words that ask for more than one value, such as ``rate=0.1,0.5``."""
+    """The words with more than one value, such as ``rate=0.1,0.5``."""
     parser = OverridesParser.create()
     return [word for word in words if parser.parse_overrides([word])[0].is_sweep_override()]
 
 
 def offer_plug_ins() -> None:
-    """Let Hydra choose among the methods and datasets of other packages, too; files of ours and of --config-dir win."""
+    """Let Hydra also choose among methods and datasets of other packages; our files and those of --config-dir win."""
     for group in ENTRY_POINTS:
         for name, content in plug_ins(group).items():
             ConfigStore.instance().store(group=group, name=name, node=OmegaConf.create(content))
 
 
 class _Composer:
-    """Composes choices once and puts combinations together from them."""
+    """Composes each choice once and assembles combinations from them."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.loader = GlobalHydra.instance().config_loader()
         self.parser = OverridesParser.create(self.loader)
         self.parse = cache(lambda word: self.parser.parse_overrides([word])[0])
-        # Hydra looks through all configuration files for every question, so each word is asked about once.
+        # Hydra searches all configuration files for every question, so ask about each word once.
         self.is_choice = cache(self._is_choice)
         self.check_choice = cache(self._check_choice)
         self.trees: dict[tuple[str, ...], Tree] = {}  # composed by Hydra, by choices
         self.base: tuple[str, ...] | None = None  # the choices of the first combination
 
     def all(self, words: list[str], multirun: bool) -> list[Tree]:
-        """The configurations of all combinations that these words ask for."""
+        """The configurations of all combinations of these words."""
         words = [word for word in words if word not in NO_EXPERIMENT]
         if multirun and (several := self._each_experiment(words)):
-            # Each has axes of its own, so each is a command of its own.
+            # Each has its own axes, so treat each as a separate command.
             return [tree for single in several for tree in _Composer(self.name).all(single, multirun)]
         swept = [word for word in words if self.parse(word).is_sweep_override()]
         fixed = tuple(word for word in words if word not in swept and self.is_choice(word))
-        config = self._first_look(fixed)
+        config = self._compose_fixed(fixed)
         if multirun or config.hydra.mode == RunMode.MULTIRUN:
             axes = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
             return [self._combination(combination) for combination in self._split([*axes, *words])]
         if swept:
-            compose(self.name, words)  # Hydra says what is wrong with several values
+            compose(self.name, words)  # raises Hydra's error about several values
         self.trees[fixed] = {key: value for key, value in _tree(config).items() if key != "hydra"}
         return [self._combination(words)]
 
-    def _first_look(self, choices: tuple[str, ...]) -> DictConfig:
-        """What these choices make, with Hydra's own keys: they say whether an experiment has axes of its own."""
+    def _compose_fixed(self, choices: tuple[str, ...]) -> DictConfig:
+        """The configuration of these choices with Hydra's own keys, which hold the axes of an experiment."""
         for word in choices:
             self.check_choice(word)
         config = compose(self.name, list(choices), return_hydra_config=True)
-        HydraConfig.instance().set_config(config)  # for ${hydra:...} in configurations of the user's own
+        HydraConfig.instance().set_config(config)  # for ${hydra:...} in the user's configurations
         return config
 
     def _split(self, words: list[str]) -> list[list[str]]:
@@ -116,7 +116,7 @@ class _Composer:
         return []
 
     def _check_choice(self, word: str) -> None:
-        """Refuse what is no name of a choice: Hydra would take the last of a list, and break at a number."""
+        """Refuse what cannot be the name of a choice: Hydra would take the last of a list, and crash at a number."""
         override = self.parse(word)
         options = self.loader.get_group_options(override.key_or_group)
         if not options or override.is_hydra_override() or override.type == OverrideType.DEL:
@@ -131,32 +131,35 @@ class _Composer:
             self.check_choice(word)
         choices = tuple(word for word in words if self.is_choice(word))
         values = [self.parse(word) for word in words if not self.is_choice(word)]
-        return _resolved(self._put_together(choices), values)
+        return _resolved(self._assembled(choices), values)
 
-    def _put_together(self, choices: tuple[str, ...]) -> Tree:
-        """The tree of these choices, from trees with only one of them each where each keeps to its own group."""
+    def _assembled(self, choices: tuple[str, ...]) -> Tree:
+        """The tree of these choices, assembled from trees that differ from the base in one choice each.
+
+        If one of these choices changes more than its own group, Hydra composes all of them together.
+        """
         self.base = self.base or choices
-        tree = self._whole(self.base)
+        tree = self._composed(self.base)
         if len(choices) != len(self.base):
-            return self._whole(choices)
+            return self._composed(choices)
         parts: Tree = {}
-        for place, (usual, word) in enumerate(zip(self.base, choices)):
-            if word == usual:
+        for place, (base_word, word) in enumerate(zip(self.base, choices)):
+            if word == base_word:
                 continue
             group = word.partition("=")[0]
-            alone = self._whole((*self.base[:place], word, *self.base[place + 1 :]))
+            alone = self._composed((*self.base[:place], word, *self.base[place + 1 :]))
             if any(alone.get(key) != tree.get(key) for key in alone.keys() | tree.keys() if key != group):
-                return self._whole(choices)
+                return self._composed(choices)
             parts[group] = alone.get(group)
         return {**tree, **parts}
 
-    def _whole(self, choices: tuple[str, ...]) -> Tree:
+    def _composed(self, choices: tuple[str, ...]) -> Tree:
         if choices not in self.trees:
             self.trees[choices] = _tree(compose(self.name, list(choices)))
         return self.trees[choices]
 
     def _is_choice(self, word: str) -> bool:
-        """Whether Hydra must see this word when it composes; a plain value of an existing key can be set later."""
+        """Whether Hydra needs this word when it composes; a plain value of an existing key can be set later."""
         override = self.parse(word)
         plain = override.type == OverrideType.CHANGE and override.package is None
         return (
@@ -171,7 +174,7 @@ def _tree(config: DictConfig) -> Tree:
 
 
 def _open_empty(config: DictConfig, key: str) -> None:
-    """Let a mapping that a file leaves empty (``method.args: {}``) take keys of any name."""
+    """Allow new keys in a mapping that a file leaves empty (``method.args: {}``)."""
     for name in (key, key.rpartition(".")[0]):
         node = OmegaConf.select(config, name, throw_on_resolution_failure=False)
         if isinstance(node, DictConfig) and not node:
@@ -184,11 +187,11 @@ def _resolved(tree: Tree, values: Sequence[Override] = ()) -> Tree:
     for override in values:
         key, value = override.key_or_group, override.value()
         _open_empty(config, key)
-        usual = OmegaConf.select(config, key, throw_on_resolution_failure=False)
+        default = OmegaConf.select(config, key, throw_on_resolution_failure=False)
         # 0 and 0.0 are one setting, so they must be one cell.
-        if type(value) is int and isinstance(usual, float):
+        if type(value) is int and isinstance(default, float):
             value = float(value)
-        elif type(value) is float and type(usual) is int and value.is_integer():
+        elif type(value) is float and type(default) is int and value.is_integer():
             value = int(value)
         try:
             OmegaConf.update(config, key, value, merge=True)

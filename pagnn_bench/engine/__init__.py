@@ -1,1 +1,1 @@
-"""Plan, execute, outcome: what is wanted, what is done, who trains the rest, and where."""
+"""Plan, execute, outcome: what is wanted, what is done, and where the rest is trained."""

@@ -1,4 +1,4 @@
-"""Train the seeds of one cell on one mask, and keep what a record does not hold: what networks say of every node."""
+"""Train the seeds of one cell on one mask, and keep what records lack: the networks' predictions for every node."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Network:
     Attributes:
         seed: of its trial.
         logits: float32 [n, C].
-        hidden: the last hidden layer, float32 [n, h]; None if the network has none of every node.
+        hidden: the last hidden layer, float32 [n, h]; None if the network has none for every node.
         state: its weights: the state dict of the portable module, or by their names in the stack.
     """
 
@@ -48,21 +48,21 @@ class Network:
 
 @dataclass
 class Application:
-    """What came out.
+    """The result of :func:`apply_cell`.
 
     Attributes:
         cell, mask: which.
         graph: with the split of the mask, and the classes as numbers.
         checksum: of the graph as loaded, as in the records.
-        names: what the user calls things.
-        observed_share: share of the attributes that the method was shown.
-        records: of all trials, by seed, failed ones included.
-        recorded: of those of them that were in the results folder before.
-        probabilities: float32 [n, C], by seed, of the trials that ended well.
+        names: what the user calls nodes, attributes and classes.
+        observed_share: share of the attributes that the method saw.
+        records: of all trials, by seed, including failed ones.
+        recorded: of the trials that were already in the results folder.
+        probabilities: float32 [n, C], by seed, of the trials that succeeded.
         best: the networks with the highest validation accuracy, best first.
-        portable: what the weights are for; None if there is no ready-made module.
-        completed: the attributes with what was filled in; None if the method fills in nothing.
-        why_not: the reason, then.
+        portable: the module that the weights fit; None if there is no such module.
+        completed: the attributes with missing ones filled in; None if the method fills in nothing.
+        why_not: the reason for that.
     """
 
     cell: Cell
@@ -81,17 +81,17 @@ class Application:
 
 
 def apply_cell(config: dict[str, Any], best: int) -> Application:
-    """Train (again, where only the records are left) and ask the networks about every node.
+    """Train (again, if only the records are left) and let the networks predict every node.
 
-    Trials that are not recorded yet are recorded, as those of a run.
+    Trials that are not recorded yet are recorded, as in a run.
 
     Args:
         config: a resolved configuration with a single mask.
-        best: of how many networks to keep weights and hidden layers.
+        best: keep weights and hidden layers of this many networks.
 
     Raises:
         RequestError: the request was wrong.
-        Unfinished: a training broke off, or none ended well.
+        Unfinished: a training failed, or none succeeded.
     """
     settings = Settings.shared_by([config])
     _check_settings(settings)
@@ -159,7 +159,7 @@ def _masks(request: Request) -> set[int]:
 
 
 def _train(request: Request, store: Store, settings: Settings, kept: _Kept) -> dict[int, dict[str, Any]]:
-    """The records of all trials by seed; those that were not recorded yet are, now."""
+    """The records of all trials by seed; saves those that were not recorded yet."""
     todo = make_plan([request], store, settings)
     [mask], wanted = _masks(request), {seed for _, seed in request.trials}
     again = sorted(wanted.difference(*(batch.seeds for batch in todo)))
@@ -182,11 +182,11 @@ def _train(request: Request, store: Store, settings: Settings, kept: _Kept) -> d
 
 @dataclass
 class _Kept:
-    """Takes what is wanted of every network; the networks themselves are gone before the next is made.
+    """Collects what is needed from every network, so that the networks themselves need not stay in memory.
 
     Attributes:
         size: how many of the best to keep.
-        filled: X̂ [n, d]; the mean over seeds of a method that fills in for each seed.
+        filled: X̂ [n, d]; the mean over seeds for a method that fills in separately for each.
     """
 
     size: int
@@ -206,9 +206,9 @@ class _Kept:
         self.probabilities[seed] = torch.softmax(logits, dim=1).cpu().numpy()
         self.masked, self.portable = trained.masked, trained.prepared.portable
         self._fill(trained)
-        # What counts is validation accuracy, then its loss; test nodes have no say.
+        # Ranked by validation accuracy, then validation loss; test nodes do not count.
         self._ranks[seed] = (-trained.record["val_acc"], trained.record["val_loss"], seed)
-        if hidden is not None and hidden.shape[1] != nodes:  # nodes that no prediction depends on have none
+        if hidden is not None and hidden.shape[1] != nodes:  # it lacks nodes that no prediction depends on
             hidden = None
         weights = {name: p.detach()[0].cpu() for name, p in network.named_parameters() if p.numel()}
         own = Network(
@@ -232,7 +232,7 @@ class _Kept:
 
 
 def differences(application: Application) -> dict[int, float]:
-    """By seed, test accuracy of the network that was trained again minus that of its record."""
+    """By seed, the test accuracy of the retrained network minus that of its record."""
     records = application.records
     return {
         seed: records[seed]["test_acc"] - record["test_acc"]
@@ -257,7 +257,7 @@ def as_module(portable: Portable, state: Mapping[str, Tensor]) -> torch.nn.Modul
 
 
 def largest_difference(portable: Portable, network: Network) -> float:
-    """Of the logits of the module and those of the network as it was trained."""
+    """The largest difference between the logits of the module and those of the network as trained."""
     given = {name: torch.from_numpy(values) for name, values in portable.inputs().items()}
     with torch.no_grad():
         logits = as_module(portable, network.state)(**given)

@@ -1,4 +1,4 @@
-"""How many cores there are to train on, and how many threads that makes."""
+"""How many cores and threads to train with."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 
 
 def usable_cores() -> int:
-    """Cores that this process may use: fewer than the machine has, where a batch system or a container says so."""
+    """Cores that this process may use: fewer than the machine has if a batch system or a container limits them."""
     import joblib  # slow to import, and only needed for training
 
     return joblib.cpu_count()
 
 
 def granted_cores() -> int:
-    """Usable cores, but no more than OMP_NUM_THREADS where it is set: who limits threads means the whole command."""
+    """Usable cores, but no more than OMP_NUM_THREADS if it is set: that limit is meant for the whole command."""
     limit = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
     return min(usable_cores(), int(limit)) if limit.isdecimal() and int(limit) > 0 else usable_cores()
 
@@ -23,7 +23,7 @@ def set_threads(threads: int | None) -> int:
 
     Args:
         threads: None for torch's own choice (OMP_NUM_THREADS, or the cores of the whole machine), but no more than
-            there are cores to use: threads beyond the share of a container hinder each other.
+            there are usable cores: in a container, more threads would hinder each other.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""How long a plan will take, from what was measured so far."""
+"""How long a plan will take, estimated from recorded times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Likeness: TypeAlias = tuple[str, ...]
 
 
 class Cost(NamedTuple):
-    """What a finished batch took: its number of trials, the seconds of its preparation and of each trial."""
+    """The cost of a finished batch: its number of trials, the seconds of its preparation and of each trial."""
 
     stack: int
     prepare: float
@@ -27,9 +27,9 @@ class Cost(NamedTuple):
 def estimate_seconds(plan: Sequence[Batch], store: Store, kind: str | None = None) -> tuple[float, int]:
     """Rough time of a plan in one process.
 
-    A batch is taken to cost what finished ones of the same method, data and missing type cost, else of the same method
-    and data, else of the same data; of these the ones nearest in size count, because a trial in a large stack takes a
-    fraction of the time of one by itself. What a method prepares, which can be most of it, is counted once per mask.
+    A batch is assumed to cost the same as finished ones of the same method, data and missing type, else of the same
+    method and data, else of the same data. Of these, the ones nearest in size count, because a trial in a large stack
+    takes a fraction of the time of a single one. Preparation, which can be most of it, counts once per mask.
 
     Args:
         plan: what is to be trained.
@@ -37,7 +37,7 @@ def estimate_seconds(plan: Sequence[Batch], store: Store, kind: str | None = Non
         kind: ``cpu`` or ``cuda``: only what was trained on such a device counts. None: everything.
 
     Returns:
-        (seconds, number of trials about which nothing is known and which are not in the sum).
+        (seconds, number of trials of unknown cost, which are not in the sum).
     """
     measured = _measured(store, kind)
     seconds, unknown = 0.0, 0
@@ -56,7 +56,7 @@ def estimate_seconds(plan: Sequence[Batch], store: Store, kind: str | None = Non
 
 
 def _likenesses(cell: Cell) -> Iterator[Likeness]:
-    """By what other cells may be like this one, the closest first."""
+    """What makes other cells similar to this one, closest first."""
     data, method = cell.data["name"], cell.method["name"]
     yield data, method, cell.missing["name"]
     yield data, method
@@ -64,7 +64,7 @@ def _likenesses(cell: Cell) -> Iterator[Likeness]:
 
 
 def _measured(store: Store, kind: str | None) -> dict[Likeness, list[Cost]]:
-    """The costs of all batches finished on this kind of device, under everything that they may be like."""
+    """The costs of all batches finished on this kind of device, by everything that makes cells similar."""
     measured: dict[Likeness, list[Cost]] = {}
     for cell in store.cells():
         batches = [trial.batch for trial in store.load(cell).values()]
@@ -72,7 +72,7 @@ def _measured(store: Store, kind: str | None) -> dict[Likeness, list[Cost]]:
         trials, facts_of = Counter(batch.path for batch in batches), {b.path: b.facts for b in batches}
         for path, facts in facts_of.items():
             if "train_seconds" in facts:
-                # A model of its own for every seed makes stacks of one, but the seconds are those of all its trials.
+                # With a model per seed every stack has size one, but the seconds are those of all trials.
                 size = max(facts["stack"], trials[path])
                 trained = facts["train_seconds"] + facts.get("eval_seconds", 0.0)
                 cost = Cost(size, facts.get("prepare_seconds", 0.0), trained / size)

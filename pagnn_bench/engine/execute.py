@@ -1,4 +1,4 @@
-"""Train one batch of trials: from the configuration of a cell to records. Here all parts come together."""
+"""Train one batch of trials: from the configuration of a cell to records. All parts come together here."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ torch.set_flush_denormal(True)
 
 
 def check_cell(cell: Cell) -> None:
-    """Refuse a wrong request before anything is trained or written; reads no data."""
+    """Refuse a wrong request before anything is trained or written, without reading data."""
     method = build_method(cell.method)
     check_data(cell.data)
     protocol = Protocol.from_config(cell.protocol)
@@ -54,14 +54,14 @@ def check_cell(cell: Cell) -> None:
             f"has no form in {protocol.precision}",
         )
     check_missing(cell.missing, cell.rate)
-    if not (is_natural(cell.missing) and cell.rate == 0):  # then only the graph can tell: check_graph
+    if not (is_natural(cell.missing) and cell.rate == 0):  # otherwise it depends on the graph: check_graph
         _check_pattern(cell, drawn_pattern(cell.missing))
 
 
 def check_graph(cell: Cell, masks: Collection[int]) -> None:
-    """Refuse what only the graph itself can tell to be wrong; loads it."""
+    """Refuse a request that does not fit the graph, which this loads."""
     graph, method = graph_of(cell), build_method(cell.method)
-    graph_on(cell, min(masks))  # a split that cannot be drawn is refused
+    graph_on(cell, min(masks))  # refuses a split that cannot be drawn
     method.check(graph.num_features, graph.num_classes)
     undrawn = splits_vary(cell.missing) and cell.rate == 0
     if graph.known is not None:
@@ -88,7 +88,7 @@ def check_graph(cell: Cell, masks: Collection[int]) -> None:
 
 
 def _check_pattern(cell: Cell, pattern: str) -> None:
-    """Refuse a method that is not defined for these gaps."""
+    """Refuse a method that is not defined for this missing pattern."""
     method = build_method(cell.method)
     if pattern not in method.patterns:
         why = method.patterns_reason or f"it takes missing.pattern={' or '.join(method.patterns)} only"
@@ -101,7 +101,7 @@ _Member: TypeAlias = tuple[Cell, int]  # a trial of the mask at hand: cell and s
 
 @dataclass(frozen=True)
 class _MaskWork:
-    """What all batches of one mask share, kept from one batch to the next."""
+    """What all batches of one mask share, cached from one batch to the next."""
 
     key: tuple[str, int, int | None]
     masked: MaskedCell
@@ -110,12 +110,11 @@ class _MaskWork:
 
 @dataclass(frozen=True)
 class Trained:
-    """A trial with all that was made for it.
+    """A trial with its network.
 
     Attributes:
-        seed, record: which, and what is recorded of it.
-        network: a stack of this one member, with the weights that were tested; it answers for all nodes where it is
-            asked for the part ``test``.
+        seed, record: which trial, and its record.
+        network: a stack of this one member, with the weights that were tested; its part ``test`` has all nodes.
         masked, prepared: what all trials of the mask share.
     """
 
@@ -127,9 +126,9 @@ class Trained:
 
 
 class _Stacks(NamedTuple):
-    """What became of the trials of a job: one result per stack, what the last one trained on, and what to tell.
+    """The results of a job: one per stack, what the last one trained on, and a note for the user.
 
-    ``prepare_seconds`` has an entry for every preparation, which all stacks may share.
+    ``prepare_seconds`` has an entry for every preparation; stacks may share one.
     """
 
     results: list[TrainingResult]
@@ -139,38 +138,38 @@ class _Stacks(NamedTuple):
 
 
 def stack_key(cell: Cell) -> str | None:
-    """Cells with the same key can train as one stack on a mask; None if a cell must be by itself.
+    """Cells with the same key can train as one stack on a mask; None if a cell must train alone.
 
-    They differ in learning rate, weight decay and dropout only, which every member of a stack may have of its own.
+    They differ only in learning rate, weight decay and dropout, which can be different for each member of a stack.
     """
     method = build_method(cell.method)
     if method.per_seed or not _has_stackable_dropout(cell):
         return None
     identity = cell.identity
     dropped = cell.method["dropout"] > 0  # without dropout a network draws nothing at all
-    apart = {"method": ("dropout",), "protocol": ("lr", "weight_decay")}
+    may_differ = {"method": ("dropout",), "protocol": ("lr", "weight_decay")}
     shared = {
-        group: {key: value for key, value in identity[group].items() if key not in own}
-        for group, own in apart.items()
+        group: {key: value for key, value in identity[group].items() if key not in keys}
+        for group, keys in may_differ.items()
     }
     return canonical_json({**identity, **shared, "dropped": dropped})
 
 
 def _has_stackable_dropout(cell: Cell) -> bool:
-    """Whether the streams of a stack can stand for the cell's key ``dropout``."""
+    """Whether dropout streams can implement the cell's key ``dropout``."""
     return build_method(cell.method).stackable_dropout and "dropout" in cell.method
 
 
 class Executor:
-    """Trains batches on one device; batches that follow each other on the same mask share their preparation.
+    """Trains batches on one device; consecutive batches on the same mask share their preparation.
 
     Args:
         device: where to train.
-        threads: CPU threads, None for as many as there are cores to use.
+        threads: CPU threads, None for one per usable core.
         keep_curve: keep the training loss of every epoch.
-        cache: folder for learned imputations, None to keep none.
-        relearn: learn again what is kept there.
-        keep: is given every trial that ended well, with its network.
+        cache: folder for learned imputations, None to cache none.
+        relearn: learn cached imputations again.
+        keep: is called with every trial that succeeded and its network.
     """
 
     def __init__(
@@ -187,20 +186,19 @@ class Executor:
         self.threads = set_threads(threads)
         self.facts = {**device_facts(device), "threads": self.threads}
         self._work: _MaskWork | None = None
-        self._fitting: dict[
-            tuple[str, str], int
-        ] = {}  # (data, method) → largest stack, where a larger did not fit
+        # (data, method) → largest stack that fits, once a larger one did not.
+        self._fitting: dict[tuple[str, str], int] = {}
 
     def run(self, cell: Cell, mask: int, seeds: Sequence[int], watch: Watcher | None = None) -> Outcome:
-        """Train the trials (cell, mask, seed) of all given seeds, as one stack where they share a preparation."""
+        """Train the trials (cell, mask, seed) of all given seeds, as one stack if they share a preparation."""
         return self.run_together((Batch(cell, mask, list(seeds), generation=0),), watch)[0]
 
     def run_together(self, job: Job, watch: Watcher | None = None) -> list[Outcome]:
-        """Train batches on one mask whose cells have the same :func:`stack_key`, as one stack where they can.
+        """Train batches on one mask whose cells have the same :func:`stack_key`, as one stack if possible.
 
         Args:
             job: one batch, or several that share their key.
-            watch: who looks on.
+            watch: is notified of progress.
 
         Returns:
             One outcome per batch.
@@ -229,9 +227,9 @@ class Executor:
         ]
 
     def _run_stacks(self, members: Sequence[_Member], size: int, mask: int, watch: Watcher) -> _Stacks:
-        """Train in stacks of ``size``, or of half as many, and so on, where they do not fit into memory.
+        """Train in stacks of ``size``, or half that, and so on, if they do not fit into memory.
 
-        Only a stack of one that does not fit is an error. The size that fits is remembered for the method on this
+        It is an error only if a stack of one does not fit. The size that fits is remembered for the method on this
         graph. A trial in a smaller stack is the same up to rounding.
         """
         cell = members[0][0]
@@ -251,14 +249,14 @@ class Executor:
             size = self._fitting[place] = len(stack) // 2
             note = (
                 f"{cell.method['name']} on {cell.data['name']}: {len(stack)} trials at once do not fit into memory; "
-                f"from here on {size}."
+                f"continuing with {size}."
             )
         return _Stacks(results, work, seconds, note)
 
     def _result(
         self, stack: Sequence[_Member], work: _MaskWork, mask: int, watch: Watcher
     ) -> TrainingResult | None:
-        """None if a stack of several does not fit; what it held is free once this has returned."""
+        """None if a stack of several does not fit; its memory is free once this has returned."""
         try:
             return self._train(stack, work, mask, watch)
         except Exception as error:
@@ -272,7 +270,7 @@ class Executor:
         protocols = [Protocol.from_config(cell.protocol) for cell, _ in members]
         cell = members[0][0]
         dropout = [cell.trial_seed("dropout", mask, seed) for cell, seed in members]
-        # The network may have been prepared for another cell of the same key.
+        # The network may have been prepared for another cell with the same key.
         rates = [cell.method["dropout"] for cell, _ in members] if _has_stackable_dropout(cell) else None
         result = train(
             self._network(members, work, mask),
@@ -301,7 +299,7 @@ class Executor:
         per_seed = build_method(cell.method).per_seed
         key = (stack_key(cell) or cell.hash, mask, seed if per_seed else None)
         if self._work is None or self._work.key != key:
-            self._work = None  # the memory of the last mask is wanted for this one
+            self._work = None  # frees the memory of the last mask
             if Protocol.from_config(cell.protocol).precision == "bfloat16":
                 warn_if_emulated(self.device)
             masked = hide_mask(cell, mask, self.device, seed, watch.report, self.cache, self.relearn)
@@ -312,7 +310,7 @@ class Executor:
 
 
 def _share_of(facts: dict[str, Any], records: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The facts of one batch's part of a stack: times are shared out by the epochs that its members trained."""
+    """The facts of one batch's part of a stack: times are divided by the epochs that its members trained."""
     epochs = sum(record["epochs"] for record in records)
     if epochs == facts["seed_epochs"]:
         return facts

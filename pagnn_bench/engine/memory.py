@@ -1,4 +1,4 @@
-"""How much memory is free, and for how many jobs at a time."""
+"""How much memory is free, and how many jobs at a time it is enough for."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ CGROUP_FILES = (
 
 
 def affordable_processes(jobs: Sequence[Job], wanted: int) -> int:
-    """How many of these processes fit into free memory, at least one, though the largest jobs may meet."""
+    """How many of these processes fit into free memory, at least one, even if the largest jobs run together."""
     free = free_bytes()
     if free is None:
         return wanted
     largest = sorted(map(peak_bytes, jobs), reverse=True)[:wanted]
-    taken = 0.0
+    needed = 0.0
     for number, peak in enumerate(largest):
-        taken += peak
-        if taken > free:
+        needed += peak
+        if needed > free:
             return max(1, number)
     return wanted
 
 
 def free_bytes() -> float | None:
-    """Memory that could be had without hindering anybody: of the machine, or of a container's share if that is less."""
+    """Available memory: of the machine, or of a container's share if that is less."""
     return min(_free(), default=None)
 
 
@@ -48,6 +48,6 @@ def _free() -> Iterator[float]:
 
 
 def _reclaimable(stat: str) -> float:
-    """File contents that the system keeps as long as nobody needs the room; they count as used."""
+    """Cached file contents, which count as used although the system drops them when memory is needed."""
     facts = dict(line.split() for line in stat.splitlines())
     return float(facts.get("total_inactive_file", facts.get("inactive_file", 0)))

@@ -1,4 +1,4 @@
-"""What became of a batch."""
+"""The outcome of a batch."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pagnn_bench.records.store import Store
 
 
 class DeviceLost(RuntimeError):
-    """The GPU of this process is in an illegal state: whatever it would train next could only fail."""
+    """The GPU of this process is in an illegal state: whatever it trains next can only fail."""
 
 
 class Unfinished(RuntimeError):
-    """Something broke off, told in one sentence; what was finished before is kept."""
+    """Something failed; the message is one sentence, and what was finished before is kept."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a batch: records, or the error that broke it off. Plain data, fit to be sent between machines.
+    """The outcome of a batch: its records, or the error that ended it. Plain data that can be sent between machines.
 
     Attributes:
-        note: what to tell the user, once however many batches say it.
-        device_lost: the process that trained it cannot use its GPU any more.
-        begun: False where the process could not even open its GPU, which is no fault of the batch.
+        note: a message for the user, shown once even if several batches have it.
+        device_lost: the process that trained it can no longer use its GPU.
+        begun: False where the process could not even open its GPU, which is not the batch's fault.
     """
 
     batch: Batch
@@ -44,17 +44,16 @@ class Outcome:
         return self.error is not None or any(record["status"] == "failed" for record in self.records)
 
     def raise_if_device_lost(self) -> None:
-        """End a process that must not train on, with the batch that it broke at."""
+        """Stop a process that cannot continue to train, naming the batch that failed."""
         if self.device_lost:
             where = f"{self.batch.cell}, mask {self.batch.mask}"
             raise DeviceLost(f"{where}: {self.error}. The GPU is in an illegal state")
 
     @classmethod
     def lost(cls, batch: Batch, error: BaseException) -> Outcome:
-        """A batch of which the engine that ran it gave up."""
-        message = (
-            f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
-        )
+        """A batch that the engine running it gave up on."""
+        first_line = next(iter(str(error).strip().splitlines()), "")
+        message = f"{type(error).__name__}: {first_line}"
         return cls(batch, collect_provenance(), error=message, traceback=str(error))
 
     def save(self, store: Store) -> None:

@@ -20,12 +20,12 @@ Filled: TypeAlias = "sp.csr_array | np.ndarray"
 
 @dataclass(frozen=True)
 class Completed:
-    """Attributes with nothing missing, but for what could not be told.
+    """Attributes with missing entries filled in, as far as possible.
 
     Attributes:
-        values: [n, d] in the units of the file; a category is its number. NaN where the method does not say: in a
-            column of which no training node shows anything, or where no category is likelier than the others.
-        observed: bool [n, d], True where a value was given to the method: there it is the file's own.
+        values: [n, d] in the units of the file; a category is its number. NaN where there is no answer: in a column
+            that no training node shows, or where no category is likelier than the others.
+        observed: bool [n, d], True where the method was given a value: there it is the file's own.
     """
 
     values: np.ndarray
@@ -49,14 +49,14 @@ def why_not_completed(masked: MaskedCell, filled: Filled | None) -> str:
         return f"{name} works without filling in attributes"
     if masked.protocol.feature_norm != "none":
         return (
-            f"protocol.feature_norm={masked.protocol.feature_norm} divides every row by its sum, which is not known "
-            "of attributes that are missing; protocol.feature_norm=none keeps their units"
+            f"protocol.feature_norm={masked.protocol.feature_norm} divides every row by its sum, which is unknown for "
+            "missing attributes; protocol.feature_norm=none keeps their units"
         )
     return ""
 
 
 def in_own_units(masked: MaskedCell, filled: Filled) -> Completed:
-    """Undo standardising and one-hot encoding; observed entries are taken from the file, not from the way back.
+    """Undo standardising and one-hot encoding; observed entries are taken from the file, not converted back.
 
     Args:
         masked: the cell on its mask.
@@ -90,7 +90,7 @@ def names_of(cell: Cell) -> Names:
 
 
 def _kept_nodes(cell: Cell) -> np.ndarray | None:
-    """The nodes of the file that the graph has, if these are not all: ``protocol.component=largest``."""
+    """The nodes of the file that are in the graph, unless all are: ``protocol.component=largest``."""
     if cell.protocol.get("component", "all") == "all":
         return None
     return largest_nodes(load_graph(cell.data))

@@ -1,4 +1,4 @@
-"""What is asked for, what of it is already there, and the batches that are left, in the order to run them."""
+"""What is requested, what of it is already done, and the batches that are left, in the order to run them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pagnn_bench.config.identity import Cell, parse_indices
 from pagnn_bench.config.schema import FLAG, Schema, Valid, check_values, or_auto, or_null, whole
 from pagnn_bench.records.store import Store
 
-MAX_THREADS = 1024  # torch dies of a hundred thousand
+MAX_THREADS = 1024  # with a hundred thousand, torch crashes
 
 # The keys that say what to run; all others say how.
 REQUEST_KEYS = frozenset({"method", "data", "missing", "protocol", "rate", "masks", "seeds", "experiment"})
@@ -31,7 +31,7 @@ SETTINGS: Schema = {
 
 @dataclass(frozen=True)
 class Request:
-    """One cell and the trials of it that are wanted, as (mask, seed)."""
+    """One cell and its requested trials, as (mask, seed)."""
 
     cell: Cell
     trials: frozenset[tuple[int, int]]
@@ -39,7 +39,9 @@ class Request:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Request:
         for group in ("method", "data", "missing", "protocol"):
-            if "name" not in (config.get(group) or {}):  # deleted, or a file that is only part of a choice
+            if "name" not in (
+                config.get(group) or {}
+            ):  # deleted, or from a file that is only part of a choice
                 raise RequestError(
                     f"{group}: choose one of `pagnn-bench list {group}`, or give your file a `name:`."
                 )
@@ -49,7 +51,7 @@ class Request:
 
 
 def _short(value: Any) -> Any:
-    """A group by its name."""
+    """A group, reduced to its name."""
     return value["name"] if isinstance(value, Mapping) and "name" in value else value
 
 
@@ -61,7 +63,7 @@ def _need(config: Mapping[str, Any], keys: Iterable[str]) -> None:
 
 
 def collect_requests(configs: Sequence[Mapping[str, Any]]) -> list[Request]:
-    """One request per cell, in the order asked for: combinations that differ in masks or seeds only are one cell."""
+    """One request per cell, in order: combinations that differ only in masks or seeds are the same cell."""
     requests: dict[str, Request] = {}
     for request in map(Request.from_config, configs):
         earlier = requests.get(request.cell.hash, request)
@@ -71,7 +73,7 @@ def collect_requests(configs: Sequence[Mapping[str, Any]]) -> list[Request]:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run, as opposed to what: no part of a trial's identity, and numbers change by rounding only."""
+    """How to run, as opposed to what: not part of a trial's identity, and changes numbers only by rounding."""
 
     results_dir: str
     device: str
@@ -87,7 +89,7 @@ class Settings:
 
     @classmethod
     def shared_by(cls, configs: Sequence[Mapping[str, Any]]) -> Settings:
-        """The settings of a command, which its combinations must have in common."""
+        """The settings of a command, which all its combinations must share."""
         for config in configs:
             _need(config, cls.__dataclass_fields__)
             for key in sorted(config.keys() - cls.__dataclass_fields__.keys() - REQUEST_KEYS):
@@ -102,12 +104,12 @@ class Settings:
     def from_config(cls, config: Mapping[str, Any]) -> Settings:
         check_values("", config, SETTINGS)
         values = {key: config[key] for key in cls.__dataclass_fields__}
-        folder = os.path.expanduser(str(config["results_dir"]))  # a folder may be called 2024
+        folder = os.path.expanduser(str(config["results_dir"]))  # str, since a folder may be called 2024
         return cls(**{**values, "results_dir": folder})
 
     @property
     def cache_dir(self) -> str | None:
-        """Where learned imputations are kept."""
+        """The folder for learned imputations."""
         return os.path.join(self.results_dir, "imputed") if self.cache else None
 
 
@@ -121,7 +123,7 @@ class Batch:
     generation: int
 
     def seeds_left(self, store: Store) -> list[int]:
-        """The seeds that nobody has trained in the meantime; all of them in a forced re-run."""
+        """The seeds that have not been trained in the meantime; all of them in a forced re-run."""
         if self.generation > 0:
             return self.seeds
         return store.missing(self.cell, [self.mask], self.seeds).get(self.mask, [])
@@ -135,8 +137,8 @@ def make_jobs(plan: Sequence[Batch], size: int, key: Callable[[Cell], str | None
 
     Args:
         plan: batches in the order to run them.
-        size: a batch joins a stack that it does not make larger than this.
-        key: cells with the same key can share a stack; None cannot.
+        size: a batch joins a stack if that does not make it larger than this.
+        key: cells with the same key can share a stack; those with None cannot.
     """
     jobs: list[list[Batch]] = []
     open_jobs: dict[tuple[str, int, int], list[Batch]] = {}
@@ -164,5 +166,5 @@ def make_plan(requests: Sequence[Request], store: Store, settings: Settings) -> 
             for first in range(0, len(wanted), settings.stack):
                 chunk = wanted[first : first + settings.stack]
                 batches.append(Batch(request.cell, mask, chunk, generation))
-    # A stable sort: inside a mask, cells stay in the order they were asked for.
+    # The sort is stable: within a mask, cells stay in the requested order.
     return sorted(batches, key=lambda batch: batch.mask)

@@ -1,4 +1,4 @@
-"""Whether bfloat16 saves time on a device, or costs it."""
+"""Whether bfloat16 saves time on a device or costs time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import torch
 
 from pagnn_bench.training.clock import wait_for
 
-SIZE = (2048, 512, 64)  # rows, attributes, hidden units of the product that is measured: some 50 ms in all
+SIZE = (2048, 512, 64)  # rows, attributes, hidden units of the measured product: about 50 ms in total
 ROUNDS = 5
 
 
 @cache  # once per process
 def warn_if_emulated(device: torch.device) -> None:
-    """Say so, with the measured ratio, where bfloat16 is slower than float32; the numbers are the same."""
+    """Warn, with the measured ratio, if the device only emulates bfloat16; the numbers are the same."""
     if _is_native(device):
         return
     ratio = time_ratio(device)
@@ -35,7 +35,7 @@ def _is_native(device: torch.device) -> bool:
 
 
 def time_ratio(device: torch.device) -> float:
-    """The time of a dense product in bfloat16 over that in float32, each the median of rounds in turn."""
+    """The time of a dense product in bfloat16 over that in float32, each the median of alternating rounds."""
     rows, attributes, hidden = SIZE
     factors = torch.ones(rows, attributes, device=device), torch.ones(attributes, hidden, device=device)
     narrow = tuple(factor.bfloat16() for factor in factors)

@@ -1,4 +1,4 @@
-"""From a cell and a mask to a prepared method and its networks: the one way, for trials and for ``bench`` alike."""
+"""From a cell and a mask to a prepared method and its networks, for trials and for ``bench`` alike."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from pagnn_bench.methods.base import Context, Prepared, say_nothing
 from pagnn_bench.methods.imputation import imputation_error
 from pagnn_bench.methods.recovery import recovery
 from pagnn_bench.missing import IncompleteGraph, hide, observe, splits_vary, standardise
+from pagnn_bench.missing.label_share import mask_label_share
 from pagnn_bench.missing.natural import scored
-from pagnn_bench.missing.telling import mask_label_share
 from pagnn_bench.nn.network import StackedNetwork
 from pagnn_bench.training.clock import wait_for
 from pagnn_bench.training.loop import Protocol
@@ -30,7 +30,7 @@ from pagnn_bench.training.loop import Protocol
 
 @lru_cache(maxsize=4)
 def load_once(config: str, component: str) -> Graph:
-    """The graph of a ``data`` group, given as canonical JSON: all of it, or its largest component."""
+    """The graph of a ``data`` group, given as canonical JSON: the whole graph, or its largest component."""
     graph = load_graph(json.loads(config))
     return largest_component(graph) if component == "largest" else graph
 
@@ -41,7 +41,7 @@ def graph_of(cell: Cell) -> Graph:
 
 
 def has_own_splits(cell: Cell, graph: Graph) -> bool:
-    """Whether each mask has a split of its own: by protocol, or because without drawn masks this is what varies."""
+    """Whether each mask has its own split: by protocol, or because masks are not drawn and only splits can vary."""
     return cell.protocol.get("split") is not None or (splits_vary(cell.missing) and graph.split.drawn)
 
 
@@ -66,7 +66,7 @@ class MaskedCell:
         protocol: made from the cell.
         loaded: the graph as loaded; no method sees it.
         complete: the same with the split of this mask and in the scale of ``graph``, to compare with.
-        graph: the graph without the hidden entries, with all labels: for the training loop, which has to score.
+        graph: the graph without the hidden entries but with all labels, for the training loop, which computes scores.
         context: what the method gets besides its own view of the graph.
     """
 
@@ -79,12 +79,12 @@ class MaskedCell:
     context: Context
 
     def everywhere(self) -> MaskedCell:
-        """The same, but networks answer for every node where they are asked for test nodes."""
+        """The same, but with every node in the part ``test``."""
         split = self.graph.split.everywhere(len(self.graph.labels))
         return replace(self, graph=replace(self.graph, split=split))
 
     def for_method(self) -> IncompleteGraph:
-        """What the method may see, in arrays of its own: no label but those of training nodes."""
+        """A copy of what the method may see: the only labels are those of training nodes."""
         return self.graph.for_method()
 
 
@@ -93,11 +93,11 @@ class Preparation:
     """What a method has worked out for a mask.
 
     Attributes:
-        prepared: the method's own answer.
-        facts: what to record: the shares of missing entries, in all and by nature; the share of the label entropy that
-            the mask alone explains; whether the mask has a split of its own; the method's facts; the error of what it
-            filled in and how well it recovers what is hidden, where the truth is known.
-        seconds: what the method took, whenever that was: the time of an imputation from the cache is its time, too.
+        prepared: what the method returned.
+        facts: what to record: the shares of missing entries, in total and by nature; the share of the label entropy
+            that the mask alone explains; whether the mask has its own split; the method's facts; the error of filled
+            entries and how well they recover what is hidden, where the truth is known.
+        seconds: the method's time, now or earlier: a cached imputation counts with the time it took.
     """
 
     prepared: Prepared
@@ -114,12 +114,12 @@ def hide_mask(
     cache: Path | None = None,
     relearn: bool = False,
 ) -> MaskedCell:
-    """Load the graph of a cell, draw a mask and take out what it hides.
+    """Load the graph of a cell, draw a mask and remove what it hides.
 
     Args:
         cell, mask: which.
-        device: where the method is going to work.
-        seed: the trial's seed for a method that prepares for every seed; no other method depends on it.
+        device: where the method will work.
+        seed: the trial's seed, for a method that prepares for every seed; others do not depend on it.
         report, cache, relearn: see :class:`pagnn_bench.methods.base.Context`.
     """
     method, protocol = build_method(cell.method), Protocol.from_config(cell.protocol)
@@ -141,8 +141,11 @@ def prepare(masked: MaskedCell) -> Preparation:
     wait_for(masked.context.device)
     seconds = time.perf_counter() - start + prepared.facts.get("cached_seconds", 0.0)
     complete, observed = masked.complete, masked.graph.observed
-    told = mask_label_share(observed, complete.labels)
-    facts = {"missing_share": observed.missing_share, "mask_label_share": told, **prepared.facts}
+    facts = {
+        "missing_share": observed.missing_share,
+        "mask_label_share": mask_label_share(observed, complete.labels),
+        **prepared.facts,
+    }
     if complete.known is not None:
         facts["natural_share"] = complete.natural_share
     if has_own_splits(masked.cell, masked.loaded):

@@ -1,4 +1,4 @@
-"""How many processes train the jobs of a command under ``n_jobs=auto``, and how the jobs are cut to keep all busy."""
+"""How many processes train the jobs of a command with ``n_jobs=auto``, and how to cut jobs to keep all of them busy."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pagnn_bench.config.text import count
 from pagnn_bench.engine.cores import granted_cores, usable_cores
 from pagnn_bench.engine.plan import Batch, Job, Settings
 
-# Workers pay where one process would take longer than this: starting them takes three seconds of processor time, which
-# are hidden only where they can be called before the graphs are read.
+# Workers pay off if one process would take longer than this: starting them takes three seconds of processor time, which
+# are hidden only if workers are started before the graphs are read.
 WORTH_SECONDS, LATE_WORTH_SECONDS = 4.0, 10.0
 EPOCH_SECONDS = 0.3e-3  # of one trial in a stack, on the smallest graphs
 USUAL_EPOCHS = 400  # most trials stop early, long before `max_epochs`
 # Processor time of a stack, counted in trials: its members and two more. Measured with PaGNN-N on Cora: 100 epochs of
 # 20, 10, 5, 2 and 1 trials took 1.23, 0.68, 0.39, 0.22 and 0.16 s; with dense input the surcharge is smaller.
 STACK_SURCHARGE = 2
-LEAST_GAIN = 0.1  # a stack is left whole unless cutting saves this share of the time of its round
+LEAST_GAIN = 0.1  # a stack is cut only if that saves this share of the time of its round
 
 
 class Choice(NamedTuple):
-    """Processes, the threads of each (None: as torch chooses) and what to tell the user, if anything."""
+    """Processes, the threads of each (None: as torch chooses) and a note for the user, if any."""
 
     processes: int
     threads: int | None
@@ -33,7 +33,7 @@ class Choice(NamedTuple):
 
 
 def may_need_workers(plan: Sequence[Batch], settings: Settings) -> bool:
-    """Whether workers should get ready before it is known how large the graphs are; needs no torch."""
+    """Whether to start workers before the sizes of the graphs are known; needs no torch."""
     if settings.n_jobs != "auto":
         return settings.n_jobs > 1
     return _processes_by_cores(settings) > 1 and _seconds(plan) >= WORTH_SECONDS
@@ -57,13 +57,12 @@ def choose_processes(jobs: Sequence[Job], settings: Settings, devices: Sequence[
     if affordable == wanted:
         return Choice(wanted, threads)
     fit = count(affordable, "process", "processes")
-    return Choice(
-        affordable, threads, f"Free memory is enough for {fit}, not {wanted}; n_jobs={wanted} dares."
-    )
+    note = f"Free memory is enough for {fit}, not {wanted}; n_jobs={wanted} uses all of them anyway."
+    return Choice(affordable, threads, note)
 
 
 def worker_threads(settings: Settings) -> int:
-    """Threads of each of several processes: as given, one under ``auto``, else the cores divided among them.
+    """Threads of each of several processes: as given, one with ``auto``, else the cores divided among them.
 
     More threads than cores would only wait for each other.
     """
@@ -72,7 +71,7 @@ def worker_threads(settings: Settings) -> int:
 
 
 def fill_last_round(jobs: Sequence[Job], processes: int) -> list[Job]:
-    """The same trials with the stacks of the last, incomplete round cut so that no process stands idle.
+    """The same trials, with the stacks of the last, incomplete round cut so that no process is idle.
 
     A trial in a smaller stack is the same trial up to the rounding of floating-point numbers.
     """
@@ -81,7 +80,7 @@ def fill_last_round(jobs: Sequence[Job], processes: int) -> list[Job]:
     if not last:
         return list(jobs)
     longest = max(map(_size, last))
-    # A job cut into p parts takes as many turns as all parts need, each as long as the largest part.
+    # With every job cut into p parts, the round takes as many turns as all parts need, each as long as the largest.
     times = {
         parts: math.ceil(len(last) * parts / processes) * (math.ceil(longest / parts) + STACK_SURCHARGE)
         for parts in range(1, min(longest, processes) + 1)
@@ -93,7 +92,7 @@ def fill_last_round(jobs: Sequence[Job], processes: int) -> list[Job]:
 
 
 def _cut(job: Job, parts: int) -> list[Job]:
-    """The trials of a job in so many jobs of nearly the same size, fewer if it has not enough of them."""
+    """The trials of a job as this many jobs of nearly equal size, or fewer if it has fewer trials."""
     members = [(batch, seed) for batch in job for seed in batch.seeds]
     parts = min(parts, len(members))
     bounds = [len(members) * k // parts for k in range(parts + 1)]
@@ -114,10 +113,10 @@ def _processes_by_cores(settings: Settings) -> int:
 
 
 def _seconds(batches: Iterable[Batch], size: Callable[[Cell], float] = lambda cell: 0.0) -> float:
-    """Rough time in one process; without ``size``, what an epoch costs beyond the least, no graph counts as large."""
+    """Rough time in one process; ``size`` is what an epoch costs beyond the minimum, 0 by default."""
     return sum(len(batch.seeds) * _epochs(batch) * (EPOCH_SECONDS + size(batch.cell)) for batch in batches)
 
 
 def _epochs(batch: Batch) -> int:
-    limit = batch.cell.protocol.get("max_epochs")  # not checked yet when workers may be called
+    limit = batch.cell.protocol.get("max_epochs")  # not checked yet when workers are started
     return min(limit, USUAL_EPOCHS) if isinstance(limit, int) else USUAL_EPOCHS

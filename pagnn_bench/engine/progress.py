@@ -1,4 +1,4 @@
-"""One progress bar over all trials of a command: ETA, where it is, and the running mean."""
+"""One progress bar over all trials of a command: ETA, current batch and running mean."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.text import count, duration
 from pagnn_bench.engine.outcome import Outcome
 
-# How often the bar is drawn: smoothly for a person, rarely into a log file.
+# How often the bar is drawn: often on a terminal, rarely into a log file.
 TERMINAL_SECONDS, LOG_SECONDS = 0.2, 30.0
 TURN_SECONDS = 2.0  # how long the batch of one of several processes is shown
 
 
 class Watcher:
-    """Who looks on while a batch is trained; this one does not care."""
+    """Is notified while a batch trains; this one ignores it."""
 
     def epoch(self, epoch: int, finished: Sequence[Mapping[str, Any]]) -> None:
-        """One epoch of the stack is over, and these trials with it."""
+        """One epoch of the stack has ended, and these trials with it."""
 
     def report(self, text: str) -> None:
-        """How far the preparation of a mask has come (a learned imputation may take minutes)."""
+        """Progress of the preparation of a mask (a learned imputation may take minutes)."""
 
 
 class UnderWay(NamedTuple):
-    """A batch that another process is at: how far, as it says itself, and for how many seconds."""
+    """A batch that another process is training: its own note on progress, and for how many seconds."""
 
     cell: Cell
     mask: int
@@ -38,7 +38,7 @@ class UnderWay(NamedTuple):
 
 
 class Progress(Watcher):
-    """Counts trials as they finish; inside a stack it shows the epoch, so that a long batch is seen to move.
+    """Counts trials as they finish; within a stack it shows the epoch, so that a long batch visibly moves.
 
     Args:
         trials: how many there are.
@@ -56,10 +56,10 @@ class Progress(Watcher):
             disable=not shown,
         )
         self._left = self._failed = 0
-        # By cell, since masks of one cell do not follow each other: breadth first.
+        # By cell, since batches of a cell are not consecutive: the plan is breadth first.
         self._by_cell: dict[str, list[float]] = {}
         self._accuracies: list[float] = []
-        self._shown = 0.0
+        self._last_drawn = 0.0
         self._turn = 0
 
     def __enter__(self) -> Self:
@@ -69,7 +69,7 @@ class Progress(Watcher):
         self.bar.close()
 
     def start(self, cell: Cell, mask: int, trials: int) -> None:
-        """A batch begins; whatever the last one left unfinished (it failed) is counted."""
+        """A batch begins; counts whatever the last one left unfinished because it failed."""
         self._skip()
         self._left = trials
         self._accuracies = self._by_cell.setdefault(cell.hash, [])
@@ -80,14 +80,14 @@ class Progress(Watcher):
         self.report(f"epoch {epoch}")
 
     def report(self, text: str) -> None:
-        if time.monotonic() - self._shown >= self._interval:
-            self._shown = time.monotonic()
+        if time.monotonic() - self._last_drawn >= self._interval:
+            self._last_drawn = time.monotonic()
             self._draw(text)
 
     def under_way(self, tasks: Sequence[UnderWay]) -> None:
-        """What other processes are at, one after the other, since a line has room for one."""
-        if tasks and time.monotonic() - self._shown >= max(self._interval, TURN_SECONDS):
-            self._shown = time.monotonic()
+        """Show what other processes are training, one after the other, since a line has room for one."""
+        if tasks and time.monotonic() - self._last_drawn >= max(self._interval, TURN_SECONDS):
+            self._last_drawn = time.monotonic()
             self._turn += 1
             task = tasks[self._turn % len(tasks)]
             self.bar.set_description_str(f"{task.cell}, mask {task.mask}", refresh=False)
@@ -95,7 +95,7 @@ class Progress(Watcher):
             self._draw(", ".join(filter(None, (task.note, f"for {duration(task.seconds)}", others))))
 
     def counted(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
-        """Pass on outcomes that were trained out of sight, and count their trials."""
+        """Pass on outcomes that were trained elsewhere, and count their trials."""
         for outcome in outcomes:
             self.start(outcome.batch.cell, outcome.batch.mask, len(outcome.batch.seeds))
             self._count(outcome.records)
@@ -104,11 +104,11 @@ class Progress(Watcher):
             yield outcome
 
     def say(self, text: str) -> None:
-        """Tell the user something, above the bar."""
+        """Print a message above the bar."""
         self.bar.write(text, file=sys.stderr)
 
     def _count(self, finished: Sequence[Mapping[str, Any]]) -> None:
-        finished = finished[: self._left]  # a stack that did not fit into memory begins again in halves
+        finished = finished[: self._left]  # a stack that did not fit into memory starts over in halves
         good = [record["test_acc"] for record in finished if record["status"] == "ok"]
         self._accuracies += good
         self._failed += len(finished) - len(good)

@@ -1,4 +1,4 @@
-"""Plan, execute, store: train what is missing, batch by batch, on whatever backend.
+"""Plan, execute, store: train what is missing, batch by batch, on any backend.
 
 Nothing here imports torch until there is something to train.
 """
@@ -37,8 +37,8 @@ class Ending(NamedTuple):
 
     Attributes:
         code: the exit code.
-        trained: whether all of it was trained, well or not: False after a dry run, when it was interrupted, and when
-            it was handed to a batch system.
+        trained: whether all of it was trained, successfully or not: False after a dry run, an interruption, or
+            submission to a batch system.
     """
 
     code: int
@@ -49,11 +49,11 @@ def run(configs: Sequence[dict[str, Any]], show_results: ShowResults) -> int:
     """Run the cells of one command; those of ``protocol=tuned`` after the search for their settings.
 
     Args:
-        configs: resolved configurations, one per combination; a trial that several ask for is trained once.
-        show_results: prints what came out; not called after a search that went well, nor after an interruption.
+        configs: resolved configurations, one per combination; a trial that several request is trained once.
+        show_results: prints the results; not called after a successful search or an interruption.
 
     Returns:
-        The exit code: 0; 1 if something failed; 130 if it was interrupted. What is finished is kept in any case.
+        The exit code: 0; 1 if something failed; 130 if it was interrupted. Finished batches are always kept.
     """
     settings = Settings.shared_by(configs)
     check_backend(settings.backend)
@@ -64,7 +64,7 @@ def run(configs: Sequence[dict[str, Any]], show_results: ShowResults) -> int:
         searched, broken = search(tuned, store, settings, show_results)
         if not searched.trained and not settings.dry_run:
             return searched.code
-        # A dry run goes on to what needs no search, or whose search is over.
+        # A dry run continues with cells that need no search, or whose search is over.
         unready = broken if searched.trained else [config for config in tuned if pending_tries(config, store)]
         ready = [config for config in configs if config not in unready]
         configs = [choose(config, store) if is_tuned(config) else config for config in ready]
@@ -81,8 +81,8 @@ def search(
     """Train the tries of all searches, rung by rung.
 
     Returns:
-        (how it ended, the configurations whose search broke off). A setting that diverges is a bad one and has its
-        records; a search that broke off has none to choose by.
+        (how it ended, the configurations whose search failed). A setting that diverges counts as a bad one and has
+        records; a failed search has none to choose by.
     """
     ending, broken = Ending(0, trained=True), []
     pending = [(config, tries) for config in tuned if (tries := pending_tries(config, store))]
@@ -115,7 +115,7 @@ def _run(
     head = f"{count(len(requests), 'cell')}, {count(wanted, 'trial')}:"
     if plan and not settings.dry_run and check_backend(settings.backend).here:
         _call_workers(plan, settings)
-    _check(plan, settings)  # before a word is said of training
+    _check(plan, settings)  # before anything is printed about training
     if settings.dry_run:
         print(f"{head} {wanted - todo} done already, {todo} to train{_estimate(plan, store, settings)}.")
         _print_plan(requests, plan, searching)
@@ -133,7 +133,7 @@ def _run(
 
 
 def told_apart(requests: Sequence[Request]) -> dict[str, str]:
-    """For every cell (by hash) what tells it from others of its method, data, type and rate; often nothing."""
+    """For every cell (by hash) what tells it from others with its method, data, type and rate; often nothing."""
     cells = [request.cell for request in requests]
     several, settings = len({cell.protocol["name"] for cell in cells}) > 1, set_apart(cells)
     protocols = {cell.hash: f"protocol {cell.protocol['name']}" if several else "" for cell in cells}
@@ -149,7 +149,7 @@ def _estimate(plan: Sequence[Batch], store: Store, settings: Settings) -> str:
 
 
 def _device_kind(settings: Settings) -> str | None:
-    """``cpu`` or ``cuda``; None if only the workers will know. A dry run opens no GPU, so it takes what torch sees."""
+    """``cpu`` or ``cuda``; None if only the workers know. A dry run opens no GPU, so it relies on what torch sees."""
     from pagnn_bench.engine.device import candidates
 
     if settings.device != "auto":
@@ -162,15 +162,15 @@ def _device_kind(settings: Settings) -> str | None:
 
 
 def _print_plan(requests: Sequence[Request], plan: Sequence[Batch], searching: bool) -> None:
-    """What a dry run shows: a line per cell, or per search, which has many cells that differ in their settings."""
+    """Print a dry run: a line per cell, or per search, which has many cells that differ in their settings."""
     left: dict[str, int] = {}
     for batch in plan:
         left[batch.cell.hash] = left.get(batch.cell.hash, 0) + len(batch.seeds)
     apart = told_apart(requests)
     lines: dict[str, list[Request]] = {}
     for request in requests:
-        what = "" if searching else apart[request.cell.hash]
-        lines.setdefault(f"{request.cell} ({what})" if what else str(request.cell), []).append(request)
+        own = "" if searching else apart[request.cell.hash]
+        lines.setdefault(f"{request.cell} ({own})" if own else str(request.cell), []).append(request)
     for name, sharing in lines.items():
         todo = sum(left.get(request.cell.hash, 0) for request in sharing)
         done = sum(len(request.trials) for request in sharing) - todo
@@ -179,7 +179,7 @@ def _print_plan(requests: Sequence[Request], plan: Sequence[Batch], searching: b
 
 
 def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, settings: Settings) -> Ending:
-    """Train all batches and save each as it ends. A batch that breaks off does not stop the others."""
+    """Train all batches and save each as it ends. A batch that fails does not stop the others."""
     from pagnn_bench.engine.execute import check_graph, stack_key
 
     masks = {request.cell.hash: {mask for mask, _ in request.trials} for request in requests}
@@ -190,10 +190,8 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
     scalars = ScalarLog(settings.tensorboard) if settings.tensorboard else None
     store.prepare()
     progress = Progress(sum(len(batch.seeds) for batch in plan), shown=backend.waits)
-    failed, told = False, {""}
-    outcomes = backend.run(
-        jobs, progress
-    )  # a batch system that refuses the jobs does so here, before we log them
+    failed, notes = False, {""}
+    outcomes = backend.run(jobs, progress)  # a batch system may refuse the jobs here, before we log them
     try:
         with progress, terminable(), _run_log(plan, requests, store) as log:
             for outcome in outcomes:
@@ -202,34 +200,34 @@ def _train(plan: Sequence[Batch], requests: Sequence[Request], store: Store, set
                 if scalars is not None:
                     scalars.add(outcome)
                 failed |= outcome.failed
-                if outcome.note not in told:
-                    told.add(outcome.note)
+                if outcome.note not in notes:
+                    notes.add(outcome.note)
                     progress.say(outcome.note)
             if not backend.waits:
                 log.submitted(backend.submitted)
-    except StoreError as error:  # a full disk, say: what follows could not be kept either
+    except StoreError as error:  # a full disk, say: later batches could not be saved either
         print(f"pagnn-bench: {error} Every batch saved before is kept.", file=sys.stderr)
         return Ending(1, trained=True)
     except DeviceLost as error:
         print(
-            f"pagnn-bench: {error}, so the sweep stops. Every batch saved is kept, and the same command goes on.",
+            f"pagnn-bench: {error}, so the sweep stops. Every batch saved is kept, and the same command continues.",
             file=sys.stderr,
         )
         return Ending(1, trained=False)
     except KeyboardInterrupt:
         same = "the same command without force=true" if settings.force else "the same command"
-        print(f"Stopped. Every finished batch is kept; {same} goes on from here.", file=sys.stderr)
+        print(f"Stopped. Every finished batch is kept; {same} continues from here.", file=sys.stderr)
         return Ending(STOPPED, trained=False)
     if not backend.waits:
         first, last = backend.submitted[0], backend.submitted[-1]
-        what = f"{count(len(plan), 'batch', 'batches')} in {count(len(backend.submitted), 'job')}"
-        print(f"Submitted {what}: {first} to {last}.")
-        print(f"pagnn-bench status --results {store.results_dir} shows how far they are.")
+        size = f"{count(len(plan), 'batch', 'batches')} in {count(len(backend.submitted), 'job')}"
+        print(f"Submitted {size}: {first} to {last}.")
+        print(f"pagnn-bench status --results {store.results_dir} shows their progress.")
     return Ending(int(failed), trained=backend.waits)
 
 
 def _call_workers(plan: Sequence[Batch], settings: Settings) -> None:
-    """Let worker processes get ready while this one still reads and checks what to train."""
+    """Start worker processes while this one still reads and checks what to train."""
     from pagnn_bench.engine.backends.nursery import warm_up
     from pagnn_bench.engine.processes import may_need_workers, worker_threads
 
@@ -238,13 +236,13 @@ def _call_workers(plan: Sequence[Batch], settings: Settings) -> None:
 
 
 def _check(plan: Sequence[Batch], settings: Settings) -> None:
-    """Refuse a plan that asks for something that makes no sense."""
+    """Refuse a plan that makes no sense."""
     if plan:
         from pagnn_bench.engine.device import check_device
         from pagnn_bench.engine.execute import check_cell  # both bring torch
 
         check_device(settings.device)
-        # A plan may be for another machine, and workers elsewhere have devices of their own.
+        # A dry run may be for another machine, and workers elsewhere have other devices.
         if check_backend(settings.backend).here and not settings.dry_run:
             devices_here(settings)
         for cell in _cells(plan):
@@ -257,21 +255,20 @@ def _cells(plan: Sequence[Batch]) -> list[Cell]:
 
 
 def _run_log(plan: Sequence[Batch], requests: Sequence[Request], store: Store) -> RunLog:
-    """What others may see of this command."""
+    """The log that shows this command to others."""
     wanted = [(request.cell, request.trials) for request in requests]
     return RunLog(store.results_dir, wanted, to_train=sum(len(batch.seeds) for batch in plan))
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM end a sweep as Ctrl-C does, so that a batch system's time limit leaves clean results."""
+    """Let SIGTERM end a sweep like Ctrl-C, so that a batch system's time limit leaves clean results."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
-    if (
-        threading.current_thread() is not threading.main_thread()
-    ):  # only the main thread may; in a web server, say
+    # Only the main thread may set signal handlers; in a web server, say, this is another one.
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     previous = signal.signal(signal.SIGTERM, interrupt)

@@ -1,4 +1,4 @@
-"""What a graph can be asked: which methods suit it, whether it has gaps of its own, whether its masks differ."""
+"""Which methods suit a graph, whether it has missing attributes of its own, and whether its masks differ."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def has_gaps(cell: Cell) -> bool:
 
 
 def masks_differ(cell: Cell) -> bool:
-    """Whether two masks of the cell are two: something is drawn, or each has a split of its own."""
+    """Whether two masks of the cell differ: something is drawn, or each has its own split."""
     return not splits_vary(cell.missing) or cell.rate > 0 or has_own_splits(cell, graph_of(cell))
 
 
 def suitable(configs: Sequence[Config]) -> tuple[list[Config], dict[str, str]]:
-    """Sort out the methods that nobody would use on this data unless asked to.
+    """Leave out the methods that do not suit this data, or are only used on request.
 
     Args:
-        configs: resolved configurations that differ in their method only.
+        configs: resolved configurations that differ only in their method.
 
     Returns:
-        (the configurations of the others, name → reason of those sorted out).
+        (the configurations of the others, name → reason for those left out).
 
     Raises:
         RequestError: the request is wrong whatever the method.
@@ -59,7 +59,7 @@ def suitable(configs: Sequence[Config]) -> tuple[list[Config], dict[str, str]]:
 
 
 def check_suitable(configs: Sequence[Config]) -> None:
-    """Refuse methods that were named but cannot be used on this data, or by anybody, since they see what is hidden."""
+    """Refuse methods that were named but cannot be used on this data, or never, since they see what is hidden."""
     for config in configs:
         request = Request.from_config(config)
         name = request.cell.method["name"]
@@ -69,7 +69,7 @@ def check_suitable(configs: Sequence[Config]) -> None:
 
 
 def check_settings(configs: Sequence[Config]) -> None:
-    """Refuse a wrong word on how to run, before anything is said of what is run."""
+    """Refuse wrong settings on how to run, before anything about what to run."""
     settings = Settings.shared_by(configs)
     check_backend(settings.backend)
     check_device(settings.device)

@@ -1,4 +1,4 @@
-"""Scalars for TensorBoard, for those who like to look there; an option that needs the extra ``tensorboard``."""
+"""Scalars for TensorBoard, an option that needs the extra ``tensorboard``."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ SCORES = ("test_acc", "val_acc", "val_loss", "best_epoch", "epochs")
 
 
 class ScalarLog:
-    """Writes one TensorBoard run a trial: its scores, and its training loss epoch by epoch if ``train_curve=true``.
+    """Writes one TensorBoard run per trial: its scores, and its training loss per epoch if ``train_curve=true``.
 
     Args:
-        folder: where ``tensorboard --logdir`` is going to look.
+        folder: the folder for ``tensorboard --logdir``.
     """
 
     def __init__(self, folder: str) -> None:
         need("tensorboard", extra="tensorboard")
-        self.folder: Path | None = Path(str(folder)).expanduser()  # None once it could not be written to
+        self.folder: Path | None = Path(str(folder)).expanduser()  # None after a write error
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RequestError(f"tensorboard={folder}: cannot be written to ({error.strerror}).") from error
 
     def add(self, outcome: Outcome) -> None:
-        """Log the trials of a batch that has been saved. They are safe: a log that fails ends no sweep."""
+        """Log the trials of a saved batch. Since they are saved, a log that fails does not end the sweep."""
         if self.folder is None:
             return
         try:

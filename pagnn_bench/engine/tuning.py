@@ -1,9 +1,9 @@
 """Settings chosen on validation data: every method gets the same number of tries, per dataset, type and rate.
 
-The tries are trials like any others, recorded under the protocol ``tuning``: a search that is killed goes on where it
-was, and what was tried can be looked up. The choice is made from the records, so it is the same wherever they are read.
+The tries are ordinary trials, recorded under the protocol ``tuning``: a killed search resumes where it was, and what
+was tried can be looked up. The choice is made from the records, so it is the same wherever they are read.
 
-A search has one or more *rungs*. Each trains the best settings of the rung before with further seeds, so that most of
+A search has one or more *rungs*. Each trains the best settings of the previous rung with more seeds, so that most of
 the trials go to settings that may win (successive halving).
 """
 
@@ -22,24 +22,24 @@ from pagnn_bench.config.schema import Schema, Valid, whole
 from pagnn_bench.records.store import Store
 
 RANGES = ("uniform", "log_uniform")
-FRUITLESS = 1000  # draws in a row that bring nothing new: the space is exhausted
+FRUITLESS = 1000  # after this many draws in a row without a new setting, the space is exhausted
 Config: TypeAlias = "dict[str, Any]"
 Setting: TypeAlias = "dict[str, Any]"  # dotted key → value
 Rung: TypeAlias = "tuple[int, int]"  # how many settings, how many seeds of each
 
 
 def is_tuned(config: Mapping[str, Any]) -> bool:
-    """Whether this configuration asks for settings that are yet to be chosen."""
+    """Whether this configuration has settings that are yet to be chosen."""
     return config["protocol"].get("tuning") is not None
 
 
 def pending_tries(config: Config, store: Store) -> list[Config]:
-    """What is to be tried next for one cell: the rung that has not ended; nothing once the search is over."""
+    """What to try next for one cell: the first unfinished rung; nothing once the search is over."""
     return _climb(config, store)[1]
 
 
 def choose(config: Config, store: Store) -> Config:
-    """The configuration with the setting that came out best in the last rung of a search that is over."""
+    """The configuration with the best setting of the last rung of a finished search."""
     ranked, pending = _climb(config, store)
     if pending:
         raise ValueError("the search is not over")
@@ -50,7 +50,7 @@ def choose(config: Config, store: Store) -> Config:
 
 
 def _climb(config: Config, store: Store) -> tuple[list[Setting], list[Config]]:
-    """(the settings of the last rung that has ended, best first; the tries of the first that has not, if any)."""
+    """(the settings of the last finished rung, best first; the tries of the first unfinished one, if any)."""
     settings = _settings(config)
     for kept, seeds in _rungs(config["protocol"]["tuning"]):
         settings = settings[:kept]
@@ -58,7 +58,7 @@ def _climb(config: Config, store: Store) -> tuple[list[Setting], list[Config]]:
         scores = [_score(tried, store) for tried in tries]
         if None in scores:
             return settings, tries
-        # A stable sort: of equal settings the earlier one wins, and the first of all is the published one.
+        # The sort is stable: of equal settings the earlier one wins, and the very first is the published one.
         order = sorted(range(len(settings)), key=lambda k: -(scores[k] or 0.0))
         settings = [settings[k] for k in order]
     return settings, []
@@ -80,18 +80,18 @@ def _score(tried: Config, store: Store) -> float | None:
 
 
 def _rungs(tuning: Mapping[str, Any]) -> list[Rung]:
-    """A search is one rung of ``budget`` settings with ``seeds`` seeds each, and those of ``rungs`` after it."""
+    """The first rung has ``budget`` settings with ``seeds`` seeds each; those of ``rungs`` follow."""
     return [(tuning["budget"], tuning["seeds"]), *map(tuple, tuning.get("rungs") or [])]
 
 
 def _settings(config: Config) -> list[Setting]:
-    """The setting as published and random others, ``budget`` in all, or the whole space if that is smaller."""
+    """The published setting and random others, ``budget`` in total, or the whole space if that is smaller."""
     tuning, method = config["protocol"]["tuning"], config["method"]["name"]
     _check(tuning)
     masks = parse_indices("masks", config["masks"])
     if tuning["mask"] in masks and not tuning.get("reported_mask", False):
         raise RequestError(
-            f"protocol.tuning.mask={tuning['mask']}: masks={config['masks']} has it, too; "
+            f"protocol.tuning.mask={tuning['mask']}: masks={config['masks']} contains it, too; "
             "search on a mask that is not reported."
         )
     space = {**tuning["space"], **(tuning.get("own") or {}).get(method, {})}
@@ -107,7 +107,7 @@ def _settings(config: Config) -> list[Setting]:
 
 
 def _draws(config: Config, space: Mapping[str, Any]) -> Iterator[Setting]:
-    """Random settings, each once and none as published: a function of the cell and the space, not of the budget."""
+    """Distinct random settings other than the published one, which depend on the cell and the space, not the budget."""
     axes: dict[str, str | int | float] = {
         group: config[group]["name"] for group in ("method", "data", "missing")
     }
@@ -127,7 +127,7 @@ def _draws(config: Config, space: Mapping[str, Any]) -> Iterator[Setting]:
 
 
 def _drawn(values: Any, share: float) -> Any:
-    """The value at a share of [0, 1) of a list or range; of a range rounded to three digits."""
+    """The value of a list or range at a share in [0, 1); from a range, rounded to three digits."""
     if isinstance(values, list):
         return values[int(share * len(values))]
     [(kind, (low, high))] = values.items()
@@ -178,7 +178,7 @@ def _check_values(key: str, values: Any) -> None:
 
 
 def _is_absent(config: Config, key: str, tuning: Mapping[str, Any]) -> bool:
-    """Whether a key of the common space is one that this method does not have (GCNmf has no input_dropout)."""
+    """Whether this method lacks a key of the common space (GCNmf has no input_dropout)."""
     group, _, name = key.partition(".")
     return key in tuning["space"] and group == "method" and name not in config["method"]
 

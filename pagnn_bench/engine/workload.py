@@ -1,4 +1,4 @@
-"""What a job asks of a machine, from sizes alone: seconds of an epoch and bytes at the peak, both rough."""
+"""What a job needs, estimated from sizes alone: seconds per epoch and peak memory, both rough."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from pagnn_bench.methods.imputation import ImputationMethod
 from pagnn_bench.nn.inputs import DENSE_FROM, DROPPED_ENTRIES
 
 FLOAT = 4  # bytes
-PROCESS = 550 << 20  # Python, torch and what comes with them, though workers share part of it
-ENTRY_SECONDS = (
-    3e-9  # for each entry of the input that is trained on: forwards, backwards and dropout, 16 units
-)
-SPARSE_FACTOR = 4  # how much more an entry costs whose place is stored, too
+PROCESS = 550 << 20  # Python, torch and their dependencies, although workers share part of it
+ENTRY_SECONDS = 3e-9  # per entry of the training input: forward, backward and dropout, 16 units
+SPARSE_FACTOR = 4  # how much more a sparse entry costs, whose indices are stored as well
 
 
 class _GraphSizes(NamedTuple):
@@ -30,7 +28,7 @@ class _GraphSizes(NamedTuple):
 
 @cache
 def _sizes(data: str) -> _GraphSizes:
-    graph = load_once(data, "all")  # of a component it is too much
+    graph = load_once(data, "all")  # an overestimate for a component
     degree = graph.adjacency.nnz / max(1, graph.num_nodes)
     return _GraphSizes(
         graph.num_nodes, graph.num_features, graph.features.nnz, degree, len(graph.split.train)
@@ -38,7 +36,7 @@ def _sizes(data: str) -> _GraphSizes:
 
 
 class _Workload(NamedTuple):
-    """The sizes that decide; ``stored`` entries of the aggregated input, of which training needs a share."""
+    """The sizes that matter; ``stored`` entries of the aggregated input, of which training needs a share."""
 
     sizes: _GraphSizes
     hidden: int
@@ -59,18 +57,18 @@ def _workload(cell: Cell) -> _Workload:
 
 
 def entry_seconds(cell: Cell) -> float:
-    """Processor time of an epoch of one trial, beyond what an epoch costs on the smallest graph."""
+    """Processor time of an epoch of one trial, beyond that on the smallest graph."""
     work = _workload(cell)
     factor = 1 if work.dense else SPARSE_FACTOR
     return ENTRY_SECONDS * factor * work.stored * work.train_share * max(1.0, work.hidden / 16)
 
 
 def peak_bytes(job: Job) -> float:
-    """Peak of a process that trains a job.
+    """Peak memory of a process that trains a job.
 
-    Rows of training nodes and their neighbours are dropped out for every member of the stack, within the bounds
+    Rows of training nodes and their neighbours are copied with dropout for every member of the stack, within the limits
     of the input layer; everything else exists once, or is as wide as the hidden layer. Measured peaks of 20 seeds are
-    55 to 95 % of it (GCNmf on AmaComp 2.8 GB, PaGNN-N there 1.2, on Cora 0.6).
+    55 to 95 % of this (GCNmf on AmaComp 2.8 GB, PaGNN-N there 1.2, on Cora 0.6).
     """
     work, stack = _workload(job[0].cell), sum(len(batch.seeds) for batch in job)
     if work.dense:

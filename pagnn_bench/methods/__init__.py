@@ -1,4 +1,4 @@
-"""Methods by configuration: ``_target_`` names the class, the other keys are its arguments."""
+"""Build methods from configuration: ``_target_`` names the class, the other keys are its arguments."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ __all__ = ["Method", "build_method"]
 
 
 def build_method(config: Mapping[str, Any]) -> Method:
-    """Make the method that a resolved ``method`` group describes.
+    """Build the method that a resolved ``method`` group describes.
 
-    The class may live in any importable module, or in one of the current directory.
+    The class may be in any importable module, or in one in the current directory.
     """
     if "_target_" not in config:
         raise RequestError(f"method={config['name']}: its file names no class (_target_: module.Class).")
     target = str(config["_target_"])
     cls = load_class("method._target_", target, Method, "pagnn_bench.methods.Method")
-    shown = {"name", "_target_", "label", "description", "published"}
-    for key in sorted(config.keys() & NOT_IDENTITY - shown):
+    not_arguments = {"name", "_target_", "label", "description", "published"}
+    for key in sorted(config.keys() & NOT_IDENTITY - not_arguments):
         raise RequestError(
-            f"method.{key}: this name is no part of a trial's identity; call the key otherwise."
+            f"method.{key}: this name is not part of a trial's identity; give the key another name."
         )
-    arguments = {key: value for key, value in config.items() if key not in shown}
+    arguments = {key: value for key, value in config.items() if key not in not_arguments}
     try:
-        made: Method = cls(**arguments)
-        return made
+        method: Method = cls(**arguments)
+        return method
     except RequestError:
         raise
-    except Exception as error:  # a key that it or a base class does not take, or a value that it refuses
+    except Exception as error:  # an unknown key, or a value that it refuses
         raise RequestError(
             f"method={config['name']}: {cls.__name__} cannot be made with these keys "
             f"({type(error).__name__}: {error})."

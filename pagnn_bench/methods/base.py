@@ -1,4 +1,4 @@
-"""What a method is: it looks once at an incomplete graph and then builds networks for any number of seeds."""
+"""The interface of methods: look once at an incomplete graph, then build networks for any number of seeds."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Context:
     """What a method gets besides the graph.
 
     Attributes:
-        seed: seed of whatever is random in the preparation (an imputation model); the same for all trials of a mask.
+        seed: seed of everything random in the preparation (an imputation model); the same for all trials of a mask.
         device: where the networks will live, and where a learned imputation trains.
-        report: shows how far a long preparation has come, such as ``"VAE 120/1000"``.
-        cache: folder in which learned imputations are kept; None keeps none.
-        relearn: learn again what is kept there (``force=true``).
+        report: shows the progress of a long preparation, such as ``"VAE 120/1000"``.
+        cache: folder for learned imputations; None caches none.
+        relearn: learn cached imputations again (``force=true``).
         narrow: multiply in bfloat16 while an imputation model trains (``precision=bfloat16``).
     """
 
@@ -52,10 +52,10 @@ class Prepared:
 
     Attributes:
         network: (weight seeds, init gain) → the stacked network of these seeds.
-        facts: numbers worth keeping with the records, such as the share of empty neighbourhoods.
-        filled: the features [n, d] with the missing entries filled in, of a method that does so; its error on the
-            hidden entries is measured and recorded.
-        portable: one of the networks as an ordinary torch module, where there is one that computes the same.
+        facts: numbers worth recording, such as the share of empty neighbourhoods.
+        filled: the features [n, d] with the missing entries filled in, if the method does so; their error on the hidden
+            entries is measured and recorded.
+        portable: one of the networks as an ordinary torch module, if there is one that computes the same.
     """
 
     network: Callable[[Sequence[int], float], StackedNetwork]
@@ -68,15 +68,15 @@ class Method(ABC):
     """Base of all methods. Hyper-parameters are constructor arguments, named as the keys of the method's YAML."""
 
     patterns: ClassVar[tuple[str, ...]] = PATTERNS  # the missing patterns that the method is defined for
-    patterns_reason: ClassVar[str] = ""  # why not for the others, for the person who asks
-    oracle: ClassVar[bool] = False  # True only for controls that may look at the complete features
-    on_request: ClassVar[str] = ""  # why `compare` does not train it unless it is named; "" where it does
+    patterns_reason: ClassVar[str] = ""  # why not for the others, for error messages
+    oracle: ClassVar[bool] = False  # True only for controls that may see the complete features
+    on_request: ClassVar[str] = ""  # why `compare` trains it only if it is named; "" if it always does
     per_seed: bool = False  # True: prepare for every seed instead of once per mask
 
     @property
     def stackable_dropout(self) -> bool:
-        """Whether the key `dropout` is nothing but the rate of the streams that networks draw from, so that settings
-        which differ in it can train as one stack."""
+        """Whether the key ``dropout`` is only the rate of the dropout streams, so that settings which differ in it can
+        train as one stack."""
         return False
 
     @property
@@ -93,7 +93,7 @@ class Method(ABC):
 
         Args:
             graph: what is known; hidden values are not in it.
-            context: seed, device, and ways to report and to keep what took long.
+            context: seed, device, progress report and cache.
         """
 
 
@@ -115,12 +115,12 @@ class Signal:
     filled: sp.csr_array | np.ndarray | None = None
 
 
-OWN_NETWORK = "gcn"  # the layers of this file; of G and P they make a GCN where a method fills in
+OWN_NETWORK = "gcn"  # the layers of this file, which are a GCN for methods that fill in
 INPUT_DROPOUTS = ("post", "pre", "none")
 
 
 class TwoLayerMethod(Method):
-    """A method that ends in the two-layer network of the paper; a subclass says what G and P are.
+    """A method with the two-layer network of the paper; a subclass provides G and P.
 
     Args:
         hidden: width h of the hidden layer.
@@ -128,8 +128,8 @@ class TwoLayerMethod(Method):
         input_dropout: ``post`` drops entries of G, ``pre`` drops features before they are aggregated, ``none``
             leaves dropout to the hidden layer.
         bias: whether the layers have a bias.
-        layers: 2 in the paper; a further one is P drop(H) W + b of width h, with ReLU.
-        network: ``gcn``, which is this network; others stand behind methods that fill in
+        layers: 2 in the paper; each further one is P drop(H) W + b of width h, with ReLU.
+        network: ``gcn``, which is this network; only methods that fill in can have another
             (:class:`~pagnn_bench.methods.imputation.ImputationMethod`).
     """
 
@@ -150,7 +150,7 @@ class TwoLayerMethod(Method):
 
     @property
     def stackable_dropout(self) -> bool:
-        return self.network == OWN_NETWORK  # to others the rate is an argument of a constructor
+        return self.network == OWN_NETWORK  # for others the rate is an argument of a constructor
 
     @property
     def has_bfloat16(self) -> bool:
@@ -159,9 +159,9 @@ class TwoLayerMethod(Method):
     def _checked_network(self, network: str) -> str:
         """The network behind the method, by its name."""
         if network != OWN_NETWORK:
-            who = type(self).__name__
+            own = type(self).__name__
             raise RequestError(
-                f"method.network={network}: {who} is a network of its own; others stand behind methods that fill in "
+                f"method.network={network}: {own} is a network itself; others can only follow methods that fill in "
                 "missing entries (mf, zero, neighbor_mean, fp, pcfi, fisf, fsdcap, arb, vae, gain, sat, full)."
             )
         return network
@@ -187,11 +187,11 @@ class TwoLayerMethod(Method):
         return Prepared(network, signal.facts, signal.filled, self.portable(graph, signal))
 
     def portable(self, graph: IncompleteGraph, signal: Signal) -> Portable | None:
-        """The network as an ordinary torch module; None if no ready-made one computes the same."""
+        """The network as an ordinary torch module; None if no existing one computes the same."""
         return None
 
     def layer_arguments(self, features: int, classes: int) -> dict[str, Any]:
-        """The constructor of a model of torch_geometric with layers of these sizes."""
+        """Constructor arguments for a torch_geometric model with layers of these sizes."""
         sizes = {"in_channels": features, "hidden_channels": self.hidden, "num_layers": self.layers}
         return {**sizes, "out_channels": classes, "bias": self.bias}
 

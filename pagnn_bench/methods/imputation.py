@@ -31,7 +31,7 @@ class ImputationMethod(TwoLayerMethod):
 
     def _checked_network(self, network: str) -> str:
         if network != OWN_NETWORK:
-            self._recipe(network)  # refuses what is none
+            self._recipe(network)  # refuses an unknown one
         return network
 
     def _recipe(self, network: str) -> ModuleRecipe:
@@ -46,9 +46,9 @@ class ImputationMethod(TwoLayerMethod):
             return super().prepare(graph, context)
         signal = self.signal(graph, context)
         assert signal.factors is not None
-        _, features, _ = signal.factors  # X̂, with what a method adds to it
+        _, features, _ = signal.factors  # X̂ and any columns that the method adds
         recipe = self._recipe(self.network)
-        # Nothing is aggregated before this network, so there is one place for dropout on the input: X̂.
+        # Nothing is aggregated before this network, so dropout on the input can only be on X̂.
         rate = 0.0 if self.input_dropout == "none" else self.dropout
         return recipe.prepared(graph, features, context, rate, facts=signal.facts, filled=signal.filled)
 
@@ -88,16 +88,16 @@ class ImputationMethod(TwoLayerMethod):
 class LearnedImputation(ImputationMethod):
     """An imputation that is itself a trained model: VAE, GAIN, SAT.
 
-    It is trained once per mask, seeded by the mask (or once per seed with ``per_seed``), and what it fills in is kept
+    It is trained once per mask, seeded by the mask (or once per seed with ``per_seed``), and what it learned is cached
     in a file, so that a later sweep over more seeds or other GCN settings does not train it again. Filled values are
-    rounded to half precision, whether they come from the file or not, so both ways give the same trial. Where nothing
-    is missing there is nothing to learn.
+    rounded to half precision, whether they come from the file or not, so both ways give the same trial. Without missing
+    entries, nothing is learned.
 
-    A subclass writes :meth:`learn`. What it does to the values afterwards, at no cost, goes into :meth:`finish`, and
-    the keys that decide it into ``finishing``: settings that differ in them only share what was learned.
+    A subclass writes :meth:`learn`. Cheap changes to the learned values go into :meth:`finish`, and the keys that
+    control them into ``finishing``: settings that differ only in these share what was learned.
 
     Args:
-        per_seed: train a model of its own for every seed.
+        per_seed: train a separate model for every seed.
         **common: see :class:`TwoLayerMethod`.
     """
 
@@ -111,26 +111,18 @@ class LearnedImputation(ImputationMethod):
     def learn(self, graph: IncompleteGraph, context: Context) -> np.ndarray:
         """Train the model and return its reconstruction [n, d]; only its values at missing entries are used.
 
-        With ``context.narrow`` its dense products are in bfloat16, as far as the model has a form for it.
+        With ``context.narrow``, dense products are in bfloat16 where the model supports it.
         """
 
     def finish(self, learned: np.ndarray, graph: IncompleteGraph, context: Context) -> np.ndarray:
-        """From what was learned [n, d], 0 where observed, to what is filled in; the same by default."""
+        """Turn the learned values [n, d], 0 where observed, into those to fill in; unchanged by default."""
         return learned
 
     def settings(self) -> dict[str, Any]:
         """The hyper-parameters of the imputation model itself: the part of its YAML that changes what it learns."""
-        apart = {
-            "hidden",
-            "dropout",
-            "input_dropout",
-            "bias",
-            "layers",
-            "network",
-            "per_seed",
-            *self.finishing,
-        }
-        return {key: value for key, value in vars(self).items() if key not in apart}
+        of_network = {"hidden", "dropout", "input_dropout", "bias", "layers", "network"}
+        irrelevant = {*of_network, "per_seed", *self.finishing}
+        return {key: value for key, value in vars(self).items() if key not in irrelevant}
 
     def signal(self, graph: IncompleteGraph, context: Context) -> Signal:
         hidden = ~graph.observed.dense()
@@ -143,13 +135,13 @@ class LearnedImputation(ImputationMethod):
             return _compact(learned[hidden])
 
         key = self._key(graph, context) if context.cache is not None else ""
-        found = cached_array(context.cache, key, values, context.relearn)
+        array = cached_array(context.cache, key, values, context.relearn)
         learned = np.zeros(hidden.shape, dtype=np.float32)
-        learned[hidden] = found.values
+        learned[hidden] = array.values
         filled = graph.features.toarray()
         filled[hidden] = _compact(self.finish(learned, graph, context)[hidden])
-        cached_seconds = found.seconds if found.hit else 0.0
-        facts = {"impute_seconds": found.seconds, "cached_seconds": cached_seconds}
+        cached_seconds = array.seconds if array.hit else 0.0
+        facts = {"impute_seconds": array.seconds, "cached_seconds": cached_seconds}
         return self.propagated(graph, filled, facts)
 
     def impute(self, graph: IncompleteGraph, context: Context) -> Filled:
@@ -159,31 +151,26 @@ class LearnedImputation(ImputationMethod):
 
     def _key(self, graph: IncompleteGraph, context: Context) -> str:
         """A digest of what the learned values depend on: settings, seed, precision, graph with split and training
-        labels, and the source of the class with what it stands on.
+        labels, and the source of the class with the code that it uses.
 
-        The rest of this package, torch and the device do not count; ``force=true`` learns again after one there.
+        The rest of this package, torch and the device do not count; after a change there, ``force=true`` learns again.
         """
         cls = type(self)
         name = cls.__name__.lower()
-        what = {
+        inputs = {
             "class": f"{cls.__module__}.{cls.__qualname__}",
             "source": source_digest(cls),
             "settings": self.settings(),
             "seed": context.seed,
             "shape": graph.observed.shape,
         }
-        if context.narrow:  # what was learned in float32 keeps its name
-            what["precision"] = "bfloat16"
-        digest = hashlib.sha256(canonical_json(what).encode())
+        if context.narrow:  # only then, so that keys of float32 stay as they were
+            inputs["precision"] = "bfloat16"
+        digest = hashlib.sha256(canonical_json(inputs).encode())
         known, edges = graph.features, graph.adjacency
         mask = np.packbits(graph.observed.dense() if graph.observed.rows is None else graph.observed.rows)
-        parts = graph.split
-        split = (
-            graph.labels,
-            parts.train,
-            parts.val,
-            parts.test if parts.scored is None else parts.scored,
-        )
+        test = graph.split.test if graph.split.scored is None else graph.split.scored
+        split = (graph.labels, graph.split.train, graph.split.val, test)
         for array in (known.data, known.indices, known.indptr, mask, edges.indices, edges.indptr, *split):
             digest.update(np.ascontiguousarray(array).tobytes())
         return f"{name}-{digest.hexdigest()[:24]}"
@@ -197,7 +184,7 @@ def _check_array(who: str, values: Any, shape: tuple[int, ...], sparse: bool = F
 
 
 def _check_filled(method: str, filled: Filled, graph: IncompleteGraph) -> None:
-    """Say in a sentence what is wrong with the features that a method has filled in."""
+    """Refuse filled features that are not finite, or change observed entries."""
     who, known = f"{method}.impute", graph.features
     _check_array(who, filled, known.shape, sparse=True)
     values = filled if isinstance(filled, np.ndarray) else filled.data
@@ -212,7 +199,7 @@ def _check_filled(method: str, filled: Filled, graph: IncompleteGraph) -> None:
 
 
 def _compact(values: np.ndarray) -> np.ndarray:
-    """Half precision, an error of at most 1/2048 of the value or of 3e-8; single precision if values are too large."""
+    """Half precision, with an error of at most 1/2048 of the value or 3e-8; single precision for large values."""
     if not np.isfinite(values).all():
         raise FloatingPointError(
             "the imputation model diverged: it fills in values that are not finite numbers"
@@ -233,7 +220,7 @@ def imputation_error(
     squared = entropy = 0.0
     count = 0
     binary = bool(np.isin(truth.data, (0.0, 1.0)).all())
-    for start in range(0, filled.shape[0], rows):  # blocks of rows: no second dense copy of the whole matrix
+    for start in range(0, filled.shape[0], rows):  # in blocks, to avoid a second dense copy of the matrix
         block = slice(start, start + rows)
         hidden = ~observed.dense()[block]
         guess = filled[block] if isinstance(filled, np.ndarray) else filled[block].toarray()

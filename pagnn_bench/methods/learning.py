@@ -1,4 +1,4 @@
-"""What trained imputation models share: features in [0, 1], entries held out to stop by, checked hyper-parameters."""
+"""What trained imputation models share: features in [0, 1], entries held out for early stopping, the best weights."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pagnn_bench.missing import IncompleteGraph
 
 @dataclass(frozen=True)
 class UnitRange:
-    """Brings every column to [0, 1] by its smallest and largest observed value, and back.
+    """Scales every column to [0, 1] by its smallest and largest observed value, and back.
 
-    A column in which only one value was observed spans from 0 to that value, so binary columns stay as they are.
+    A column with a single observed value spans from 0 to that value, so binary columns stay as they are.
     A column without any observed value comes back as 0.
 
     Attributes:
@@ -50,9 +50,9 @@ class UnitRange:
 
 
 def hold_out(known: np.ndarray, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Split the observed entries (bool [n, d]) at random into those to learn from and those to judge by.
+    """Split the observed entries (bool [n, d]) at random into those to learn from and those held out for scoring.
 
-    Where there are too few for both, all entries serve as both.
+    If there are too few for both, all entries serve as both.
     """
     held = known & (rng.random(known.shape, dtype=np.float32) < share)
     learned = known & ~held
@@ -60,7 +60,7 @@ def hold_out(known: np.ndarray, share: float, rng: np.random.Generator) -> tuple
 
 
 class BestWeights:
-    """Remembers a model's weights at its lowest score, and says when to stop looking for a lower one."""
+    """Remembers a model's weights at its lowest score, and decides when to stop."""
 
     def __init__(self, model: nn.Module, patience: int) -> None:
         self.model, self.patience = model, patience
@@ -68,7 +68,7 @@ class BestWeights:
         self.weights = copy.deepcopy(model.state_dict())
 
     def is_over(self, score: float, step: int) -> bool:
-        """Take note of the score after a step; True once ``patience`` steps have brought nothing better."""
+        """Record the score after a step; True after ``patience`` steps without improvement."""
         if math.isnan(score):
             raise FloatingPointError(f"the imputation model diverged in step {step}")
         if score < self.score:

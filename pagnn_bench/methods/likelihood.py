@@ -1,4 +1,4 @@
-"""What an imputation model says of an attribute: the chance of a word, or the mean of a number."""
+"""What an imputation model predicts of an attribute: the probability of a word, or the mean of a number."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from pagnn_bench.missing import IncompleteGraph
 
 @dataclass(frozen=True)
 class ModelScale(UnitRange):
-    """Words as they are, numbers at mean 0 and deviation 1 of their observed values; and back.
+    """Leaves words as they are, scales numbers to mean 0 and deviation 1 of their observed values; and back.
 
-    A column is one of words if 0 and 1 are all that is observed of it. A number that is always the same comes back as
-    that number.
+    A column contains words if its observed values are only 0 and 1. A constant number comes back as that number.
 
     Attributes:
         words: bool [d].
@@ -36,13 +35,13 @@ class ModelScale(UnitRange):
         count = observed.sum(axis=0).clip(1)
         mean = values.sum(axis=0, where=observed) / count
         spread = np.sqrt(((values - mean) ** 2).sum(axis=0, where=observed) / count)
-        spread[spread <= 1e-7 * np.abs(mean)] = 0  # but for the rounding of float32
+        spread[spread <= 1e-7 * np.abs(mean)] = 0  # constant, up to the rounding of float32
         low, span = np.where(words, unit.low, mean), np.where(words, unit.span, spread)
         return cls(low.astype(np.float32), span.astype(np.float32), words)
 
 
 def word_columns(graph: IncompleteGraph) -> np.ndarray:
-    """bool [d]: the columns of which nothing but 0 and 1 is observed."""
+    """bool [d]: the columns whose observed values are only 0 and 1."""
     known = graph.features.tocoo()
     other = known.coords[1][~np.isin(known.data, (0.0, 1.0))]
     return ~np.isin(np.arange(graph.features.shape[1]), other)
@@ -67,13 +66,13 @@ class Likelihood:
         return torch.where(self.words, torch.sigmoid(output), output)
 
     def loss(self, output: Tensor, x: Tensor, weight: Tensor) -> Tensor:
-        """-Σ w log p(x), up to a constant of numbers; all [m, d]."""
+        """-Σ w log p(x), up to a constant for numbers; all [m, d]."""
         if self.only_words:
             return F.binary_cross_entropy_with_logits(output, x, weight=weight.to(x.dtype), reduction="sum")
         return (self._each(output, x) * weight).sum()
 
     def surprise(self, output: Tensor, x: Tensor, judged: Tensor | tuple[Tensor, ...]) -> Tensor:
-        """-Σ log p(x), up to a constant of numbers, over the entries of [m, d] that are ``judged``: bool or places."""
+        """-Σ log p(x), up to a constant for numbers, over the ``judged`` entries of [m, d]: a mask or indices."""
         if self.only_words:
             return F.binary_cross_entropy_with_logits(output[judged], x[judged], reduction="sum")
         return self._each(output, x)[judged].sum()

@@ -24,9 +24,9 @@ NORMS = ("m", "n")  # mean, symmetric normalisation
 
 
 class PaGNN(TwoLayerMethod):
-    """Two layers of partial aggregation; no parameter and no estimate for what is missing.
+    """Two layers of partial aggregation, without parameters or estimates for what is missing.
 
-    Layer 1 averages the observed neighbours only, attribute by attribute (eq. 12 and 13 of the paper)::
+    Layer 1 averages only the observed neighbours, attribute by attribute (eq. 12 and 13 of the paper)::
 
         PaGNN-M: G = Ã(M ⊙ H) ⊘ ÃM          PaGNN-N: G = ÂE ⊙ Â(M ⊙ H) ⊘ ÂM
 
@@ -53,14 +53,14 @@ class PaGNN(TwoLayerMethod):
             weights, _ = aggregation(graph.adjacency, self.norm)
             correction = partial_correction(graph.adjacency, graph.observed, self.norm)
             factors = (weights, graph.features, correction)
-        # A node is blind when neither it nor any neighbour received anything: its prediction is all bias.
+        # A node is blind if neither it nor any neighbour received anything: its prediction is only the bias.
         blind = with_self_loops(graph.adjacency) @ first.reached.astype(np.float64) == 0
         facts = {"empty_share": first.empty_share, "blind_share": float(blind.mean())}
         return Signal(first.values, operator, factors, facts)
 
     def portable(self, graph: IncompleteGraph, signal: Signal) -> Portable | None:
         if self.mask_update:
-            return None  # PaGNNConv knows no mask of layer 2
+            return None  # PaGNN as a module has no mask in layer 2
 
         def inputs() -> dict[str, np.ndarray]:
             known = np.ascontiguousarray(graph.observed.dense())

@@ -1,4 +1,4 @@
-"""One member of a stack as an ordinary torch module, so that its weights can be used without this package's stacks."""
+"""One member of a stack as an ordinary torch module, so that its weights can be used without our stacks."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Portable:
     Attributes:
         module: its class, such as ``torch_geometric.nn.GCN``.
         arguments: of its constructor, by name.
-        state: the weights of a member, by their names in the stack and without its dimension → the state dict.
-        inputs: makes the arguments of its ``forward``, by name.
+        state: the weights of a member, by their names in the stack, without the stack's dimension → the state dict.
+        inputs: returns the arguments of its ``forward``, by name.
     """
 
     module: str

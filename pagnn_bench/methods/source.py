@@ -1,4 +1,4 @@
-"""What a class is made of, so that what an earlier form of it computed is not taken for its own."""
+"""A digest of the source of a class, so that results of an earlier version are not taken for those of this one."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-# What imputation models of every folder stand on: a change there may change what they learn.
+# What imputation models in any folder use: a change there may change what they learn.
 SHARED = ("pagnn_bench.methods.learning", "pagnn_bench.methods.likelihood", "pagnn_bench.nn.")
 
 
-@cache  # as it was when it was first used: a file edited while a sweep runs is not what runs
+@cache  # as of its first use: edits to a file while a sweep runs do not affect what runs
 def source_digest(cls: type) -> str:
-    """A digest of the file with the class and of what it imports, directly or through one another.
+    """A digest of the file with the class and of what it imports, directly or indirectly.
 
-    Of the files beside it, and of the code that all models share (``SHARED``); the rest of this package does not count.
+    Only files in the same folder and the code that all models share (``SHARED``) count.
     """
     first = sys.modules[cls.__module__]
-    folder, left, texts = _file(first).parent, [first], {}
-    while left:
-        module = left.pop()
+    folder, pending, texts = _file(first).parent, [first], {}
+    while pending:
+        module = pending.pop()
         file = _file(module)
         counts = file.parent == folder or module.__name__.startswith(SHARED)
         if counts and file.suffix == ".py" and file not in texts:
             texts[file] = file.read_bytes()
-            left += (sys.modules[name] for name in _imported(module, texts[file]) if name in sys.modules)
+            pending += (sys.modules[name] for name in _imported(module, texts[file]) if name in sys.modules)
     return hashlib.sha256(b"\0".join(texts[file] for file in sorted(texts))).hexdigest()
 
 
 def _file(module: ModuleType) -> Path:
-    return Path(getattr(module, "__file__", None) or "")  # built-in modules have none, nor has a notebook
+    return Path(getattr(module, "__file__", None) or "")  # built-in modules and notebooks have no file
 
 
 def _imported(module: ModuleType, text: bytes) -> Iterator[str]:

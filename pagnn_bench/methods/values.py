@@ -1,4 +1,4 @@
-"""The hyper-parameters of methods, checked and typed: for constructors."""
+"""Checks of hyper-parameters, for the constructors of methods."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pagnn_bench.config import schema
 
 
 def flag(key: str, value: Any) -> bool:
-    """A hyper-parameter that is true or false; a word such as ``no`` would count as true."""
+    """A hyper-parameter that is true or false (not a word such as ``no``, which Python takes for true)."""
     return bool(schema.FLAG.check(f"method.{key}", value))
 
 
 def whole(key: str, value: Any, least: int = 1) -> int:
-    """A hyper-parameter that counts something."""
+    """A hyper-parameter that is a whole number."""
     return int(schema.whole(least).check(f"method.{key}", value))
 
 
@@ -23,7 +23,7 @@ def positive(key: str, value: Any) -> float:
 
 
 def not_negative(key: str, value: Any) -> float:
-    """A hyper-parameter that is a number from 0 on."""
+    """A hyper-parameter that is a number of at least 0."""
     return float(schema.NOT_NEGATIVE.check(f"method.{key}", value))
 
 

@@ -1,4 +1,4 @@
-"""Who is observed (``mask``, ``observed``, ``mechanisms``, ``natural``), and the graph without the rest (``graph``)."""
+"""What is observed (``mask``, ``observed``, ``mechanisms``, ``natural``); the graph without the rest (``graph``)."""
 
 from pagnn_bench.missing.graph import FEATURE_NORMS, IncompleteGraph, hide
 from pagnn_bench.missing.mask import Observed

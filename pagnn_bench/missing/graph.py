@@ -1,4 +1,4 @@
-"""The incomplete graph that methods get to see: the hidden entries are not in it."""
+"""The incomplete graph that methods see: the hidden entries are not in it."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class IncompleteGraph:
     complete: sp.csr_array | None = None
 
     def for_method(self) -> IncompleteGraph:
-        """What a method is given: the labels of training nodes only (-1 elsewhere), in arrays of its own.
+        """A copy for a method, with the labels of training nodes only (-1 elsewhere).
 
-        The graph is shared by all methods of a process; one that changes an array in place must not change it for them.
+        All methods of a process share the graph; one that changes an array in place must not affect the others.
         """
         own = copy.deepcopy(self)
         labels = np.full_like(self.labels, -1)
@@ -55,7 +55,7 @@ def hide(
     """Take the hidden entries out of a graph.
 
     ``feature_norm="row"`` divides each row by the sum of its *observed* absolute values: dividing by the complete sum
-    would tell how many words are hidden.
+    would reveal how many words are hidden.
     """
     features = observed.apply(graph.features)
     complete = graph.features if oracle else None

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 class Observed:
     """The mask M of n nodes and d attributes.
 
-    Whole-node masks (type 1) are kept as one flag per node and never expanded by the code that can do without.
+    Whole-node masks (type 1) are kept as one flag per node and expanded only where that is unavoidable.
 
     Attributes:
         shape: (n, d).
@@ -37,20 +37,20 @@ class Observed:
 
     @classmethod
     def of(cls, known: np.ndarray) -> Observed:
-        """The mask bool [n, d], by rows if whole rows are missing only: some methods are defined for these alone."""
+        """The mask bool [n, d], kept by rows if only whole rows are missing: some methods accept nothing else."""
         rows = np.asarray(known.all(axis=1))
         whole = bool((rows == known.any(axis=1)).all())
         return cls(known.shape, rows=rows) if whole else cls(known.shape, cells=known)
 
     def __and__(self, other: Observed) -> Observed:
-        """What both masks let through."""
+        """The entries observed in both masks."""
         if self.rows is not None and other.rows is not None:
             return Observed(self.shape, rows=self.rows & other.rows)
         return Observed(self.shape, cells=self.dense() & other.dense())
 
     @property
     def missing_share(self) -> float:
-        """Share of hidden entries: the rate as drawn."""
+        """Share of hidden entries, the actual rate."""
         return 1.0 - float((self.rows if self.rows is not None else self.dense()).mean())
 
     def dense(self) -> np.ndarray:

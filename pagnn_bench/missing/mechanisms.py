@@ -1,8 +1,8 @@
-"""Missingness that is not random: who is hidden depends on degree, class, value, neighbours, place or part.
+"""Missingness that is not random: what is hidden depends on degree, class, value, neighbours, region or split.
 
-One formula for all mechanisms that draw by chance: P(missing) = σ(b + s u), where u is a standardised score, s the
-strength, and b the number that makes the mean probability equal to the rate. Scores are taken from the complete graph:
-that is the experimenter's side, and a method never sees them.
+All mechanisms that draw at random share one formula: P(missing) = σ(b + s u), where u is a standardised score, s the
+strength, and b the number that makes the mean probability equal to the rate. Scores are taken from the complete graph,
+which only the experimenter sees, never a method.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Score = Callable[[Graph], np.ndarray]
 
 
 def degree_score(graph: Graph) -> np.ndarray:
-    """u_i = -z(log(1 + degree_i)), [n]: nodes with few links are hidden, as newcomers are."""
+    """u_i = -z(log(1 + degree_i)), [n]: nodes with few links are hidden, such as newcomers."""
     return -_standardised(np.log1p(np.diff(graph.adjacency.indptr)))
 
 
 def class_score(graph: Graph) -> np.ndarray:
-    """u_i = z(place of the class of i), [n], in an order of the classes that is drawn once for a dataset.
+    """u_i = z(rank of the class of i), [n], in an order of the classes that is drawn once for a dataset.
 
-    It is the same for all masks, rates and methods. Unlabelled nodes have the mean score, 0.
+    The order is the same for all masks, rates and methods. Unlabelled nodes have the mean score, 0.
     """
     order = np.random.default_rng(seed_for("classes", data=graph.name)).permutation(graph.num_classes)
     labelled = graph.labels >= 0
@@ -53,22 +53,22 @@ def neighbour_score(graph: Graph) -> np.ndarray:
     return _standardised(total / count.clip(1), count > 0)
 
 
-# By pattern: what is hidden there are whole nodes or single entries.
+# By pattern: whole nodes or single entries are hidden.
 SCORES: dict[str, dict[str, Score]] = {
     "rows": {"degree": degree_score, "class": class_score},
     "cells": {"self": own_score, "neighbour": neighbour_score},
 }
-UNIFORM = "uniform"  # a side of a shift where chance alone decides
+UNIFORM = "uniform"  # a side of a shift that is hidden at random
 
 
 def _standardised(values: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
     """Mean 0 and deviation 1 in every column of [n] or [n, d] over the entries that count; 0 elsewhere."""
     counts = np.ones(values.shape, dtype=bool) if counts is None else counts
-    many = counts.sum(axis=0).clip(1)
-    mean = np.where(counts, values, 0).sum(axis=0) / many
+    number = counts.sum(axis=0).clip(1)
+    mean = np.where(counts, values, 0).sum(axis=0) / number
     centred = np.where(counts, values - mean, 0)
-    spread = np.sqrt((centred**2).sum(axis=0) / many)
-    varies = spread > 1e-7 * np.abs(mean)  # a constant column has the rounding of its mean for a spread
+    spread = np.sqrt((centred**2).sum(axis=0) / number)
+    varies = spread > 1e-7 * np.abs(mean)  # the spread of a constant column is only the rounding of its mean
     return np.divide(centred, spread, out=np.zeros_like(centred), where=varies)
 
 
@@ -79,8 +79,8 @@ def probabilities(score: np.ndarray, strength: float, rate: float) -> np.ndarray
     tilt = strength * score
     if np.ptp(tilt) == 0:
         return np.full_like(score, rate)
-    # If all entries were like the one with the highest probability, or the lowest: b lies between. One further to each
-    # side, so that rounding cannot move it out where entries hardly differ.
+    # b lies between its values if all entries were like the likeliest or the unlikeliest one. The bounds are one wider,
+    # so that rounding cannot push b outside where entries hardly differ.
     low, high = logit(rate) - tilt.max() - 1, logit(rate) - tilt.min() + 1
     shift = brentq(lambda b: float(expit(b + tilt).mean()) - rate, low, high, xtol=1e-12, rtol=1e-14)
     return np.asarray(expit(shift + tilt))
@@ -90,9 +90,9 @@ def draw_mechanism(graph: Graph, missing: Mapping[str, Any], rate: float, seed: 
     """Draw a mask of the mechanism that ``missing.by`` names.
 
     Args:
-        graph: complete but for what is missing by nature, with the split of the mask.
+        graph: complete except for what is missing by nature, with the split of the mask.
         missing: the ``missing`` group.
-        rate: mean probability of being hidden, over all nodes or over the entries that are known by nature; of
+        rate: mean probability of being hidden, over all nodes or over the entries that are known by nature; for
             ``region`` the exact share.
         seed: seed of the mask.
     """
@@ -102,22 +102,22 @@ def draw_mechanism(graph: Graph, missing: Mapping[str, Any], rate: float, seed: 
         return Observed(shape, rows=np.isin(np.arange(shape[0]), graph.split.train))
     if by == "region":
         return Observed(shape, rows=~_regions(graph, missing["centres"], rate, rng))
-    chance = _kept_probabilities(graph, canonical_json(missing), rate)
+    chance = _cached_probabilities(graph, canonical_json(missing), rate)
     known = None if missing["pattern"] == "rows" else graph.known
     observed = _reveal(rng.random(chance.shape) >= chance, known, rng)
     return Observed(shape, **{missing["pattern"]: observed})
 
 
 @lru_cache(maxsize=1)
-def _kept_probabilities(graph: Graph, missing: str, rate: float) -> np.ndarray:
-    """As :func:`hiding_probabilities`; masks and methods of a cell follow each other, and share them."""
+def _cached_probabilities(graph: Graph, missing: str, rate: float) -> np.ndarray:
+    """As :func:`hiding_probabilities`, cached for the masks and methods of a cell, which follow one another."""
     return hiding_probabilities(graph, json.loads(missing), rate)
 
 
 def hiding_probabilities(graph: Graph, missing: Mapping[str, Any], rate: float) -> np.ndarray:
     """P(missing), [n] for whole nodes or [n, d] for single entries; its mean is the rate (of each side of a shift).
 
-    Of single entries only those that are known by nature can be hidden: the mean is theirs, and the others have 0.
+    Single entries can be hidden only if they are known by nature: the mean is over these, and the others have 0.
     """
     everyone = np.ones(graph.num_nodes, dtype=bool)
     sides = [(missing["by"], everyone, rate)]
@@ -137,7 +137,7 @@ def hiding_probabilities(graph: Graph, missing: Mapping[str, Any], rate: float) 
 
 
 def _reveal(observed: np.ndarray, known: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-    """One random value in every column that would be hidden as a whole, of those known by nature (None: of all)."""
+    """Reveal one random value, known by nature (None: any), in every column that would be completely hidden."""
     columns = observed.reshape(len(observed), -1)
     known = np.ones_like(columns) if known is None else known
     empty = known.any(axis=0) & ~(columns & known).any(axis=0)
@@ -147,13 +147,13 @@ def _reveal(observed: np.ndarray, known: np.ndarray | None, rng: np.random.Gener
 
 
 def _regions(graph: Graph, centres: int, rate: float, rng: np.random.Generator) -> np.ndarray:
-    """Hidden nodes, bool [n]: balls around random centres that grow hop by hop, all alike, until the rate is met.
+    """Hidden nodes, bool [n]: balls around random centres grow hop by hop, all at once, until the rate is met.
 
-    Of the last hop a random part is hidden, so that the share is exact. When balls have filled their components, there
-    is a new centre.
+    Of the last hop a random part is hidden, so that the share is exact. Once the balls have filled their components, a
+    new centre is chosen.
     """
     total = min(round(rate * graph.num_nodes), graph.num_nodes - 1)
-    order = rng.permutation(graph.num_nodes)  # centres, and who of the last hop comes first
+    order = rng.permutation(graph.num_nodes)  # of the centres, and of the nodes of the last hop
     hidden = np.zeros(graph.num_nodes, dtype=bool)
     ring = order[: min(centres, total)]
     while (left := total - int(hidden.sum())) > 0:
@@ -172,7 +172,7 @@ _BY = one_of([*(by for scores in SCORES.values() for by in scores), "region", "u
 
 
 def check_mechanism(missing: Mapping[str, Any], rate: float) -> None:
-    """Refuse a ``missing`` group whose mechanism is none, or has other keys or values than it can have."""
+    """Refuse a ``missing`` group with an unknown mechanism, or with keys or values that the mechanism cannot have."""
     by = _BY.check("missing.by", missing["by"])
     pattern = _PATTERN.check("missing.pattern", missing.get("pattern"))
     schema: dict[str, Valid] = {"by": _BY, "pattern": _ROWS}
@@ -190,5 +190,5 @@ def check_mechanism(missing: Mapping[str, Any], rate: float) -> None:
         refuse(
             "rate",
             f"{rate:g}",
-            "missing.by=unlabelled hides all nodes but those that train: leave it out, or give 0",
+            "missing.by=unlabelled hides all nodes except those that train: leave it out, or give 0",
         )

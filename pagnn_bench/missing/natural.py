@@ -1,4 +1,4 @@
-"""Attributes that are really missing: hidden is what the graph does not have, and what is drawn on top."""
+"""Attributes that are missing by nature: what the graph lacks is hidden, and so is what is drawn on top."""
 
 from __future__ import annotations
 
@@ -19,36 +19,38 @@ def is_natural(missing: Mapping[str, Any]) -> bool:
 
 
 def splits_vary(missing: Mapping[str, Any]) -> bool:
-    """Whether what varies from mask to mask is the split: it is all that can where the graph decides what is hidden."""
+    """Whether the split varies from mask to mask: where the graph decides what is hidden, nothing else can."""
     return is_natural(missing) or missing.get("by") == "unlabelled"
 
 
 def observe(graph: Graph, missing: Mapping[str, Any], rate: float, seed: int) -> Observed:
-    """The mask of a graph: known by nature, and not drawn to be hidden; one entry at least.
+    """The mask of a graph: observed is what is known by nature and not drawn to be hidden; at least one entry.
 
-    By chance every entry is drawn with probability ``rate``, missing or not, so this is also the share of the known
-    entries that are hidden. A mechanism (``missing.by``) has a look at the graph first.
+    Random masks draw every entry with probability ``rate``, missing or not, so this is also the share of the known
+    entries that are hidden. A mechanism (``missing.by``) looks at the graph first.
     """
-    shape = (graph.num_nodes, graph.num_features)
-    by_chance = "by" not in missing
-    drawn = (
-        draw_observed(missing, rate, shape, seed) if by_chance else draw_mechanism(graph, missing, rate, seed)
-    )
+    drawn = _draw(graph, missing, rate, seed)
     if graph.known is None:
         return drawn
     natural = Observed.of(graph.known)
     if is_natural(missing) and rate == 0:
-        return natural  # by rows where it can be: a draw of nothing must not turn it into single entries
+        return natural  # may be a mask of rows: combined with an empty draw it would become one of single entries
     both = natural & drawn
     if both.missing_share < 1:
         return both
-    kept = np.zeros(shape, dtype=bool)
+    kept = np.zeros_like(graph.known)
     kept.flat[np.random.default_rng(seed).choice(np.flatnonzero(graph.known))] = True
-    return Observed(shape, cells=kept)
+    return Observed(both.shape, cells=kept)
+
+
+def _draw(graph: Graph, missing: Mapping[str, Any], rate: float, seed: int) -> Observed:
+    if "by" in missing:
+        return draw_mechanism(graph, missing, rate, seed)
+    return draw_observed(missing, rate, (graph.num_nodes, graph.num_features), seed)
 
 
 def scored(graph: Graph, observed: Observed) -> Observed:
-    """A mask that hides only what we hid ourselves: entries missing by nature have no truth to compare with."""
+    """The mask of what we hid ourselves: entries missing by nature have no truth to compare with."""
     if graph.known is None:
         return observed
     return Observed(observed.shape, cells=observed.dense() | ~graph.known)

@@ -1,4 +1,4 @@
-"""How a mask is drawn by chance alone, and what a valid ``missing`` group is.
+"""Draw random masks, and check ``missing`` groups.
 
 Masks are drawn by numpy on the CPU, so they are the same on every device.
 """
@@ -32,7 +32,7 @@ def draw_observed(missing: Mapping[str, Any], rate: float, shape: tuple[int, int
     """Draw a mask of the configured pattern.
 
     Args:
-        missing: the ``missing`` group: ``pattern``, ``exact``, for biased ``low``, ``high``, for natural ``further``.
+        missing: the ``missing`` group: ``pattern``, ``exact``, and ``low``, ``high`` (biased) or ``further`` (natural).
         rate: share of missing entries, in [0, 1).
         shape: (n, d).
         seed: seed of the mask (see :meth:`pagnn_bench.config.identity.Cell.mask_seed`).
@@ -48,14 +48,14 @@ def draw_observed(missing: Mapping[str, Any], rate: float, shape: tuple[int, int
         return Observed(shape, rows=_observe_some(rng, shape[:1], rate, exact))
     if pattern == "cells":
         return Observed(shape, cells=_observe_some(rng, shape, rate, exact))
-    # GCNmf's third type: a column is of the badly hit kind with the probability that makes the mean rate come out.
+    # GCNmf's third type: the probability that a column is badly hit is such that the mean rate comes out right.
     low, high = missing["low"], missing["high"]
     badly_hit = rng.random(shape[1]) < (rate - low) / (high - low)
     return Observed(shape, cells=_draw_some(rng, shape, np.where(badly_hit, high, low)))
 
 
 def drawn_pattern(missing: Mapping[str, Any]) -> str:
-    """What is hidden by chance: that of ``missing=natural`` comes on top of what is missing anyway."""
+    """The pattern that is drawn at random; with ``missing=natural``, on top of what is missing anyway."""
     return str(missing["further"] if missing["pattern"] == "natural" else missing["pattern"])
 
 
@@ -76,16 +76,15 @@ def check_missing(missing: Mapping[str, Any], rate: float) -> None:
 def _observe_some(rng: np.random.Generator, shape: tuple[int, ...], rate: float, exact: bool) -> np.ndarray:
     if exact:
         total = int(np.prod(shape))
+        hidden = min(round(rate * total), total - 1)
         observed = np.ones(total, dtype=bool)
-        observed[
-            rng.choice(total, size=min(round(rate * total), total - 1), replace=False, shuffle=False)
-        ] = False
+        observed[rng.choice(total, size=hidden, replace=False, shuffle=False)] = False
         return observed.reshape(shape)
     return _draw_some(rng, shape, rate)
 
 
 def _draw_some(rng: np.random.Generator, shape: tuple[int, ...], rate: float | np.ndarray) -> np.ndarray:
-    """As :func:`_draw`, but one at least stays observed."""
+    """As :func:`_draw`, but at least one entry stays observed."""
     observed = _draw(rng, shape, rate)
     if not observed.any():
         observed.flat[rng.integers(observed.size)] = True
@@ -93,7 +92,7 @@ def _draw_some(rng: np.random.Generator, shape: tuple[int, ...], rate: float | n
 
 
 def _draw(rng: np.random.Generator, shape: tuple[int, ...], rate: float | np.ndarray) -> np.ndarray:
-    """Independent flags, True with probability 1 - rate; in blocks, so that no float array of n x d is ever held."""
+    """Independent flags, True with probability 1 - rate; drawn in blocks, to avoid a float array of n x d."""
     observed = np.empty(shape, dtype=bool)
     block = max(1, (1 << 22) // (shape[1] if len(shape) > 1 else 1))
     for start in range(0, shape[0], block):

@@ -1,4 +1,4 @@
-"""Columns of one scale: ``data.standardise``."""
+"""Standardised columns: ``data.standardise``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Scale:
     """X'_if = (X_if - μ_f) s_f, with s_f = 1 / σ_f.
 
     Attributes:
-        mean, factor: μ and s, float64 [d]; s_f = 0 where nothing is known of a column's scale.
+        mean, factor: μ and s, float64 [d]; s_f = 0 if the scale of a column is unknown.
     """
 
     mean: np.ndarray
@@ -27,14 +27,14 @@ class Scale:
     def of(cls, graph: Graph, observed: Observed, by_all: bool = False) -> Self:
         """Mean and standard deviation over the observed entries of training nodes, or of all nodes.
 
-        Nothing hidden has a say in μ and σ, so they belong to a mask. Columns in which these nodes show 0 and 1 only
-        (words, one-hot) stay as they are; constant ones are only centred; one of which they show nothing is 0
-        everywhere, as nothing can be learned of its scale.
+        Hidden values do not enter μ and σ, so these depend on the mask. Columns in which these nodes show only 0 and 1
+        (words, one-hot) stay as they are; constant ones are only centred; a column of which they show nothing becomes
+        0, since its scale is unknown.
 
         Args:
             graph: its features are X [n, d].
             observed: the mask, without the entries that are missing by nature.
-            by_all: by all nodes, as methods, too, see what is observed of all of them; few training nodes with few
+            by_all: use all nodes, since methods see the observed entries of all of them; a few training nodes with few
                 observed entries each say little about the scale of a column.
         """
         nodes = np.arange(graph.num_nodes) if by_all else graph.split.train
@@ -43,7 +43,7 @@ class Scale:
         count = seen.sum(axis=0)
         mean = values.sum(axis=0) / count.clip(1)
         spread = np.sqrt((seen * (values - mean) ** 2).sum(axis=0) / count.clip(1))
-        constant = spread <= 1e-7 * np.abs(mean)  # but for the rounding of float32
+        constant = spread <= 1e-7 * np.abs(mean)  # up to the rounding of float32
         factor = np.where(count == 0, 0.0, 1 / np.where(constant, 1.0, spread))
         binary = (count > 0) & (np.isin(values, (0, 1)) | ~seen).all(axis=0)
         mean[binary], factor[binary] = 0, 1
@@ -56,7 +56,7 @@ class Scale:
 
 
 def standardise(graph: Graph, observed: Observed, by_all: bool = False) -> Graph:
-    """The graph with columns of mean 0 and deviation 1, see :class:`Scale`; what is missing by nature stays absent."""
+    """The graph with columns of mean 0 and deviation 1 (:class:`Scale`); what is missing by nature stays absent."""
     scale = Scale.of(graph, observed, by_all)
     scaled = (graph.features.toarray() - scale.mean) * scale.factor
     if graph.known is not None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PaGNN", "PaGNNConv"]
 
-# torch_geometric takes seconds to import and only these need it.
+# Only these need torch_geometric, which takes seconds to import.
 LATER = {"PaGNN": "pagnn_bench.nn.model", "PaGNNConv": "pagnn_bench.nn.conv"}
 
 

@@ -13,31 +13,30 @@ Request = TypeVar("Request", bound=Hashable)
 
 
 class _Sent(NamedTuple):
-    """A tensor on its way; the event tells when it has arrived, None if there is nothing to wait for."""
+    """A tensor on its way; the event marks its arrival, None if there is nothing to wait for."""
 
     tensor: Tensor
     arrived: torch.cuda.Event | None
 
 
 class _Guess(NamedTuple, Generic[Request]):
-    """What is being drawn for a request that nobody has made yet, and the generators before it."""
+    """A request that is expected next, and its answer in the making with the state of the generators before it."""
 
     request: Request
     future: Future[tuple[list[Tensor], _Sent]]
 
 
 class Ahead(Generic[Request]):
-    """Draws what a training will ask for next while the device computes.
+    """Draws what a training will request next while the device computes.
 
-    Every epoch asks for the same in the same order. So what followed a request the last time is drawn by a thread,
-    which also sends it: from pinned memory, on a stream of its own, so that the copy overlaps the products. A wrong
-    guess costs time only, because the generators go back to where they were: the words are those that would have been
-    drawn on demand.
+    Every epoch makes the same requests in the same order. So a thread draws what followed a request the last time, and
+    also sends it: from pinned memory, on its own stream, so that the copy overlaps the products. A wrong guess only
+    costs time, because the generators are reset: the words are those that would have been drawn on demand.
 
     Args:
         draw: the answer to a request, on the CPU.
         generators: the CPU generators that it draws from.
-        device: where the answers are wanted.
+        device: where the answers are needed.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class Ahead(Generic[Request]):
         return self._received(sent)
 
     def take_back(self) -> None:
-        """Undo what was drawn ahead; to be called before anybody else uses the generators."""
+        """Undo what was drawn ahead; call this before using the generators for anything else."""
         if self._guess is None:
             return
         states, _ = self._guess.future.result()
@@ -86,14 +85,14 @@ class Ahead(Generic[Request]):
         if self._stream is None:
             return states, _Sent(drawn, None)
         with torch.cuda.stream(self._stream):
-            # Torch lends the pinned memory to nobody else before the copy is done.
-            there = drawn.pin_memory().to(self._device, non_blocking=True)
-            return states, _Sent(there, self._stream.record_event())
+            # Torch does not reuse the pinned memory before the copy is done.
+            on_device = drawn.pin_memory().to(self._device, non_blocking=True)
+            return states, _Sent(on_device, self._stream.record_event())
 
     def _received(self, sent: _Sent) -> Tensor:
         if sent.arrived is None:
             return sent.tensor.to(self._device, non_blocking=True)
         products = torch.cuda.current_stream(self._device)
         products.wait_event(sent.arrived)  # the device waits, not the host
-        sent.tensor.record_stream(products)  # its memory was taken on the other stream
+        sent.tensor.record_stream(products)  # its memory was allocated on the other stream
         return sent.tensor

@@ -1,4 +1,4 @@
-"""The partial aggregation as a layer of torch_geometric, for use in models of one's own."""
+"""The partial aggregation as a layer of torch_geometric, for use in your own models."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class PaGNNConv(MessagePassing):
     with Ã = A + I and Â = D̃^{-1/2} Ã D̃^{-1/2}, D̃_ii = Σ_j Ã_ij; 0/0 is 0. With everything observed, ``n`` is
     :class:`~torch_geometric.nn.GCNConv` and ``m`` the mean over the closed neighbourhood.
 
-    Values at unobserved places are ignored whatever they are, NaN included, and get a zero gradient.
+    Unobserved values are ignored, even NaN, and get a zero gradient.
 
     * **Weights.** A_ij is the weight of the edge from j to i, 1 by default. Weights must not be negative: a denominator
       could vanish. A node without a self loop gets one of weight 1; an existing loop keeps its weight, as in GCNConv.
     * **Directed edges.** Both equations hold for any A: a node averages over the nodes that point to it, and D̃ counts
       the edges that end in a node. An undirected edge must be given in both directions.
     * **Bipartite graphs** are refused: Ã = A + I needs one set of nodes.
-    * ``torch.compile`` (also with ``fullgraph=True``), ``torch.export`` and ``torch.jit.trace`` take it with an edge
+    * ``torch.compile`` (also with ``fullgraph=True``), ``torch.export`` and ``torch.jit.trace`` accept it with an edge
       list; ``torch.jit.script`` does not.
 
     Args:
@@ -42,7 +42,7 @@ class PaGNNConv(MessagePassing):
         - **x** ``[n, d]``
         - **edge_index** ``[2, E]``, a tensor or an :class:`~torch_geometric.EdgeIndex`; or the transposed adjacency
           ``[n, n]``, row i holding the edges into i, as a sparse tensor of torch (COO, CSR, CSC). A ``SparseTensor`` of
-          torch_sparse is read in the same way, but that was never tried: it has no wheel for our version of torch.
+          torch_sparse should work the same way, but is untested: it has no wheel for our version of torch.
         - **observed** ``[n, d]`` or ``[n]`` (whole rows), True where known; None means everything
         - **edge_weight** ``[E]``; a sparse adjacency has its own
         - **output** ``[n, out_channels]``
@@ -119,7 +119,7 @@ def _edges_with_loops(x: Tensor, adjacency: Adj, weight: Tensor | None) -> tuple
     elif isinstance(adjacency, EdgeIndex):
         shape, adjacency = adjacency.sparse_size(), adjacency.as_tensor()
     if shape is not None and any(size not in (None, nodes) for size in shape):
-        raise ValueError(f"the adjacency has the shape {list(shape)}, but there are {nodes} nodes in x")
+        raise ValueError(f"the adjacency has the shape {list(shape)}, but x has {nodes} nodes")
     if weight is None:
         weight = x.new_ones(adjacency.size(1))
     elif weight.shape != adjacency.shape[1:]:

@@ -16,15 +16,15 @@ from torch import Tensor
 
 from pagnn_bench.nn.ahead import Ahead
 
-# Who draws the bits: generators of the CPU, which give the same bits on every device, or those of the device.
+# Where the bits are drawn: by generators on the CPU, which give the same bits for every device, or on the device.
 RNGS = ("host", "device")
 HOST = torch.device("cpu")
 
 # Keep probabilities are rounded to multiples of 2^-16; the scale uses the rounded value, so there is no bias.
 DIGITS = 16
 
-# Entries whose masks are made at once: still in the processor's cache when they are used, and worth the calls.
-MASKED = 1 << 17
+# Entries whose masks are made at once: few enough to stay in the processor's cache, enough to be worth the calls.
+MASK_ENTRIES = 1 << 17
 
 
 def keep_digits(keep: float) -> tuple[list[int], float]:
@@ -40,20 +40,20 @@ def keep_digits(keep: float) -> tuple[list[int], float]:
 
 @lru_cache(maxsize=16)
 def _shifts(kind: torch.dtype, device: torch.device) -> Tensor:
-    """By how much each bit of an integer of this kind is moved to become its sign."""
+    """By how much to shift each bit of an integer of this kind to make it the sign."""
     size = torch.iinfo(kind).bits
     return (size - 1 - torch.arange(size, dtype=kind)).to(device, non_blocking=True)
 
 
 @lru_cache(maxsize=16)
 def _float_bits(scales: tuple[float, ...], device: torch.device) -> Tensor:
-    """These numbers as the bits of float32, int32 [S, 1, 1]; of one number that all share, a scalar."""
+    """The float32 bits of these numbers, int32 [S, 1, 1]; a scalar if all are equal."""
     bits = torch.tensor(scales, dtype=torch.float32).view(torch.int32)
     return (bits[0] if len(set(scales)) == 1 else bits[:, None, None]).to(device, non_blocking=True)
 
 
 class _Request(NamedTuple):
-    """Keep-bits of ``entries`` entries for every member, at its own rate."""
+    """Keep-bits for ``entries`` entries of every member, at its own rate."""
 
     entries: int
     rates: tuple[float, ...]
@@ -62,15 +62,15 @@ class _Request(NamedTuple):
 class DropoutStreams:
     """Independent dropout randomness of S stacked seeds.
 
-    A seed's masks depend on its own stream and on the sequence of sizes it asks for, not on who else is in the stack,
-    and not on the device: other devices get their bits from the host (:class:`~pagnn_bench.nn.ahead.Ahead`).
+    A seed's masks depend on its own stream and on the sequence of sizes it requests, not on the rest of the stack, and
+    not on the device: other devices get their bits from the host (:class:`~pagnn_bench.nn.ahead.Ahead`).
 
     Args:
         seeds: one per member.
-        device: where the bits are wanted.
-        rates: the dropout rate of every member where members differ in it (a stack of settings); it takes the place of
-            the rate that a network asks for, of which then only counts whether it is 0.
-        rng: ``host``, or ``device`` for bits that the device draws itself: faster, and not those of the CPU.
+        device: where the bits are needed.
+        rates: the dropout rate of every member if they differ (a stack of settings); it replaces the rate that a
+            network requests, unless that is 0.
+        rng: ``host``, or ``device`` for bits that the device draws itself, which is faster but gives other bits.
     """
 
     def __init__(
@@ -83,15 +83,15 @@ class DropoutStreams:
         self.device, self.rates = device, None if rates is None else list(rates)
         self._home = device if rng == "device" else HOST
         self.generators = [torch.Generator(self._home).manual_seed(seed) for seed in seeds]
-        # Single numbers are for the host, which would have to wait for those of a device.
+        # Single numbers are always drawn on the host, which would have to wait for those of a device.
         self._hosts = (
             self.generators
             if self._home.type == "cpu"
             else [torch.Generator().manual_seed(seed) for seed in seeds]
         )
-        self._ahead = self._drawn_ahead()
+        self._ahead = self._make_ahead()
 
-    def _drawn_ahead(self) -> Ahead[_Request] | None:
+    def _make_ahead(self) -> Ahead[_Request] | None:
         if self._home.type == self.device.type:
             return None
         return Ahead(self._packed, self.generators, self.device)
@@ -100,15 +100,15 @@ class DropoutStreams:
         return len(self.generators)
 
     def select(self, keep: Sequence[int]) -> None:
-        """Go on with these members of the stack only."""
+        """Continue with only these members of the stack."""
         if self._ahead is not None:
             self._ahead.take_back()
         self.generators, self._hosts = ([own[k] for k in keep] for own in (self.generators, self._hosts))
         self.rates = None if self.rates is None else [self.rates[k] for k in keep]
-        self._ahead = self._drawn_ahead()
+        self._ahead = self._make_ahead()
 
     def seed(self, member: int) -> int:
-        """A number from a member's stream, to seed another generator with."""
+        """A number from a member's stream, to seed another generator."""
         if self._ahead is not None:
             self._ahead.take_back()
         return int(torch.randint(2**62, (), generator=self._hosts[member]))
@@ -121,15 +121,14 @@ class DropoutStreams:
         return KeepBits(packed, count, tuple(scales[own] for own in request.rates))
 
     def _packed(self, request: _Request) -> Tensor:
-        """int64 [S, words], where the generators are."""
+        """int64 [S, words], on the device of the generators."""
         width = (request.entries + 63) // 64
         packed = torch.empty((len(self), width), dtype=torch.int64, device=self._home)
-        for own in dict.fromkeys(
-            request.rates
-        ):  # members of one rate together: a few calls for the whole stack
-            members = [k for k, value in enumerate(request.rates) if value == own]
+        # Members with the same rate together: a few calls for the whole stack.
+        for rate in dict.fromkeys(request.rates):
+            members = [k for k, own in enumerate(request.rates) if own == rate]
             place: slice | list[int] = slice(None) if len(members) == len(self) else members
-            packed[place] = -1 if own == 0 else self._bits(members, keep_digits(1.0 - own)[0], width)
+            packed[place] = -1 if rate == 0 else self._bits(members, keep_digits(1.0 - rate)[0], width)
         return packed
 
     def _bits(self, members: Sequence[int], digits: Sequence[int], width: int) -> Tensor:
@@ -146,8 +145,8 @@ class DropoutStreams:
 
 
 def filled(words: Tensor, out: Tensor | None = None) -> Tensor:
-    """Each bit of int32 or int16 [..., words] as an integer whose bits are all like it, [..., words, 32 or 16]."""
-    # A bit moved to the sign and back fills its word.
+    """Each bit of int32 or int16 [..., words] as an integer with all bits equal to it, [..., words, 32 or 16]."""
+    # A bit shifted to the sign and back fills its word.
     shifts = _shifts(words.dtype, words.device)
     return torch.bitwise_left_shift(words[..., None], shifts, out=out).bitwise_right_shift_(len(shifts) - 1)
 
@@ -165,11 +164,11 @@ class KeepBits:
 
     @property
     def scale(self) -> Tensor:
-        """The scales where the bits are, to multiply [S, ..., ...] with."""
+        """The scales, on the device of the bits, to multiply [S, ..., ...] with."""
         return _float_bits(self.scales, self.packed.device).view(torch.float32)
 
     def factors(self, member: int | None = None) -> Tensor:
-        """float32 [S, count], or [count] of one member."""
+        """float32 [S, count], or [count] for one member."""
         packed, scales = (
             (self.packed, self.scales) if member is None else (self.packed[member], (self.scales[member],))
         )
@@ -178,15 +177,15 @@ class KeepBits:
         return factors.view(torch.float32).flatten(-2)[..., : self.count]
 
     def masks(self, member: int, kind: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
-        """All bits set where an entry is kept, none where it is dropped: int32 or int16, of one member.
+        """For one member, int32 or int16 with all bits set where an entry is kept, none where it is dropped.
 
-        MASKED entries at a time, and which they are of ``count``; valid until the next.
+        Yields (which of the ``count`` entries, masks), MASK_ENTRIES at a time; masks are valid until the next.
         """
         words, size = self.packed[member].view(kind), torch.iinfo(kind).bits
-        masks = torch.empty(min(len(words), MASKED // size), size, dtype=kind, device=words.device)
-        for first, few in zip(range(0, self.count, MASKED), words.split(MASKED // size)):
-            part = slice(first, min(first + MASKED, self.count))
-            yield part, filled(few, masks[: len(few)]).flatten()[: part.stop - first]
+        masks = torch.empty(min(len(words), MASK_ENTRIES // size), size, dtype=kind, device=words.device)
+        for first, chunk in zip(range(0, self.count, MASK_ENTRIES), words.split(MASK_ENTRIES // size)):
+            part = slice(first, min(first + MASK_ENTRIES, self.count))
+            yield part, filled(chunk, masks[: len(chunk)]).flatten()[: part.stop - first]
 
 
 def dropout(values: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:

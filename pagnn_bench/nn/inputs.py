@@ -1,7 +1,7 @@
-"""The first linear layer of a stack of seeds: G W with a fixed G and dropout of its own for every seed.
+"""The first linear layer of a stack of seeds: G W with a fixed G and separate dropout for every seed.
 
 G (aggregated or imputed features) has no parameters and needs no gradient, so it is computed once per mask and only
-its rows in the neighbourhood of the nodes in question are kept. Three forms, one interface::
+its rows in the neighbourhood of the relevant nodes are kept. Three forms, one interface::
 
     input(weight [S, d, h], streams, rate) -> [S, r, h]
 """
@@ -19,7 +19,7 @@ from torch import Tensor
 from pagnn_bench.nn.dropout import DropoutStreams, KeepBits
 from pagnn_bench.nn.sparse import BlockPattern, csr_tensor
 
-# A sparse product does about a fifth of the multiply-adds per second of a dense one, and dropout costs per stored
+# A sparse product does about a fifth of the multiply-adds per second of a dense one, and dropout costs time per stored
 # entry: the two break even near this density (measured on two cores).
 DENSE_FROM = 0.3
 
@@ -28,7 +28,7 @@ DROPPED_ENTRIES = 1 << 28
 
 
 class Input(Protocol):
-    """What stands before the first weights of a network."""
+    """The input of a network, multiplied with its first weights."""
 
     def __call__(self, weight: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor: ...
 
@@ -89,7 +89,7 @@ class SparseInput:
 
     def __call__(self, weight: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:
         if streams is None:
-            # Nodes to evaluate: they share one G, and no gradient is needed, hence no transpose.
+            # Evaluation: all seeds share one G, and no gradient is needed, hence no transpose.
             return shared_product(self.matrix, weight)
         values = self.values.expand(len(weight), -1)
         if rate > 0:
@@ -117,29 +117,29 @@ class _DenseProduct(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         keep, source = ctx.keep, ctx.source
         grad, blocks = source.narrow(grads[0], keep), source.blocks(len(grads[0]))
-        # (Cᵀ U)ᵀ is Uᵀ C to the last digit, in little more than half of the time: the large matrix is read row by row.
-        turned = grad.mT.contiguous()
-        parts = [torch.bmm(turned[block], source.dropped(keep, block)).mT for block in blocks]
+        # (Cᵀ U)ᵀ equals Uᵀ C to the last digit but takes little more than half the time, reading C row by row.
+        transposed = grad.mT.contiguous()
+        parts = [torch.bmm(transposed[block], source.dropped(keep, block)).mT for block in blocks]
         return torch.cat(parts).float().contiguous(), None, None
 
 
 class DenseInput:
     """G as a dense matrix [r, d].
 
-    In bfloat16 (:meth:`to_bfloat16`) G, its copies and what they are multiplied with have 8 significant bits; sums are
-    float32 inside of a product, whose result is rounded to bfloat16 once; weights and gradients are float32 again.
+    In bfloat16 (:meth:`to_bfloat16`) G, its copies and what they are multiplied with have 8 significant bits; a product
+    sums in float32 and rounds its result to bfloat16 once; weights and gradients are float32 again.
 
-    Copies of G with the dropout of each seed fill a buffer that stays: allocating it in every epoch costs as much
-    as the products. A stack whose copies fit finds them there again in the backward pass, a quarter of the time saved.
+    Copies of G with the dropout of each seed go into a buffer that is kept: allocating it in every epoch costs as much
+    as the products. If all copies fit, the backward pass finds them there, which saves a quarter of the time.
     """
 
     def __init__(self, rows: np.ndarray, device: torch.device) -> None:
         self.matrix = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(device)
         self._buffer = self.matrix.new_empty(0)
-        # Whose copies are in the buffer, from which member on.
-        self._holds: tuple[KeepBits, int] | None = None
-        # G times the scale of the member that was dropped last.
-        self._kept: tuple[float, Tensor] | None = None
+        # The bits behind the copies in the buffer, and their first member.
+        self._buffered: tuple[KeepBits, int] | None = None
+        # The last scale, and G times this scale.
+        self._last_scaled: tuple[float, Tensor] | None = None
 
     def __call__(self, weight: Tensor, streams: DropoutStreams | None, rate: float) -> Tensor:
         if streams is None or rate == 0:
@@ -147,24 +147,21 @@ class DenseInput:
         return self.product(weight, streams.draw(self.matrix.numel(), rate))
 
     def product(self, weight: Tensor, keep: KeepBits) -> Tensor:
-        """The product where these entries of G are kept."""
+        """The product with only these entries of G kept."""
         return _DenseProduct.apply(weight, keep, self)
 
     def to_bfloat16(self) -> None:
-        self.matrix, self._buffer, self._holds = (
-            self.matrix.bfloat16(),
-            self._buffer.new_empty(0).bfloat16(),
-            None,
-        )
+        self.matrix = self.matrix.bfloat16()
+        self._buffer, self._buffered = self.matrix.new_empty(0), None
 
     def narrow(self, values: Tensor, keep: KeepBits) -> Tensor:
-        """The other side of a product, [S, ..., h]: as it is, or in bfloat16 with the scales that the copies lack."""
+        """The other factor of a product, [S, ..., h]: as it is, or in bfloat16 with the scales that the copies lack."""
         if self.matrix.dtype == torch.float32:
             return values
         return (values * keep.scale).bfloat16()
 
     def blocks(self, members: int) -> list[slice]:
-        """The members of a stack in as many parts as the buffer needs."""
+        """The members of a stack, in parts that fit into the buffer."""
         step = max(1, DROPPED_ENTRIES // max(1, self.matrix.numel()))
         return [slice(first, min(first + step, members)) for first in range(0, members, step)]
 
@@ -174,35 +171,35 @@ class DenseInput:
         if self._buffer.numel() < count * size:
             self._buffer = self.matrix.new_empty(count * size)
         copies = self._buffer[: count * size].view(count, *self.matrix.shape)
-        if self._holds is None or self._holds[0] is not keep or self._holds[1] != block.start:
-            # Members of one scale in a row, because G times the scale is kept for the last one only.
+        if self._buffered is None or self._buffered[0] is not keep or self._buffered[1] != block.start:
+            # Members with the same scale in a row, because only the last scaled G is kept.
             for member in sorted(range(block.start, block.stop), key=keep.scales.__getitem__):
                 self._drop(keep, member, copies[member - block.start])
-            self._holds = (keep, block.start)
+            self._buffered = (keep, block.start)
         return copies
 
     def _drop(self, keep: KeepBits, member: int, copy: Tensor) -> None:
-        """G times the factors of a member: where an entry is kept, the bits of its product, which are made once."""
+        """Write G times the factors of a member: the bits of the scaled G, masked by what is kept."""
         kind = torch.int32 if self.matrix.dtype == torch.float32 else torch.int16
-        kept = self._scaled(keep.scales[member]).view(kind).flatten()
+        scaled = self._scaled(keep.scales[member]).view(kind).flatten()
         dropped = copy.view(kind).flatten()
         for part, masks in keep.masks(member, kind):
-            torch.bitwise_and(kept[part], masks, out=dropped[part])
+            torch.bitwise_and(scaled[part], masks, out=dropped[part])
 
     def _scaled(self, scale: float) -> Tensor:
-        """G times the scale of a member; in bfloat16, where that stands on the other side of the product, G."""
+        """G times the scale of a member; in bfloat16 plain G, since the other factor has the scale."""
         if self.matrix.dtype != torch.float32:
             return self.matrix
-        if self._kept is None or self._kept[0] != scale:
-            self._kept = (scale, self.matrix * scale)
-        return self._kept[1]
+        if self._last_scaled is None or self._last_scaled[0] != scale:
+            self._last_scaled = (scale, self.matrix * scale)
+        return self._last_scaled[1]
 
 
 class DropoutFirstInput:
     """Dropout on the features *before* they are aggregated: G = (Q drop(X)) ⊙ C, drawn for every seed and epoch.
 
-    The order of the authors' later code; a dropped entry counts as an observed zero (C stays as it is). Several times
-    slower than dropout on G, which needs no aggregation in the loop.
+    This is the order of the authors' later code; a dropped entry counts as an observed zero (C stays as it is). It is
+    several times slower than dropout on G, which needs no aggregation in the loop.
 
     Args:
         operator: Q, CSR [r, k], the aggregation without the per-entry division.

@@ -15,7 +15,7 @@ from pagnn_bench.nn.conv import PaGNNConv
 class PaGNN(torch.nn.Module):
     r"""Partial graph neural network: layers of :class:`PaGNNConv`, ReLU and dropout between them.
 
-    Only the attributes can be missing: the first layer gets the mask, and to the others everything is observed::
+    Only attributes can be missing: the first layer gets the mask, and for the others everything is observed::
 
         H₁ = φ(X, M) W₁ + b₁,   H_l = φ(drop(ReLU(H_{l-1})), 1) W_l + b_l
 
@@ -32,7 +32,7 @@ class PaGNN(torch.nn.Module):
         bias: whether the layers have a bias.
 
     Shapes:
-        **x** ``[n, d]``, **edge_index**, **observed**, **edge_weight** as of :class:`PaGNNConv`; **output**
+        **x** ``[n, d]``, **edge_index**, **observed**, **edge_weight** as in :class:`PaGNNConv`; **output**
         ``[n, out_channels]``
 
     Example::

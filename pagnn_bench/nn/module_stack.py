@@ -1,8 +1,8 @@
-"""Ordinary torch modules as a stack of seeds: the same interface as networks that are written for stacks.
+"""Ordinary torch modules as a stack of seeds, with the same interface as networks that are written for stacks.
 
-A layer that is written for a stack does the work of all seeds in one product. A module that knows nothing of stacks is
-evaluated member by member, with the member's own slice of the stacked parameters in the place of the module's
-(:func:`torch.func.functional_call`), on the whole graph.
+A layer that is written for a stack does the work of all seeds in one product. A module that knows nothing about stacks
+is evaluated member by member on the whole graph, with the member's slice of the stacked parameters in place of its own
+(:func:`torch.func.functional_call`).
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from pagnn_bench.nn.seeded import seeded
 
 @dataclass(frozen=True)
 class ModuleInputs:
-    """What modules are called with, on the device where they live.
+    """The arguments of the modules, on the device where they live.
 
     Attributes:
-        forward: arguments of ``forward`` by name: of ``x`` [n, d], ``edge_index`` [2, E], ``observed`` bool [n, d] and
-            ``edge_weight`` [E] those that it has.
-        loss: the same for the module's own ``loss``, with ``labels`` int64 [n], -100 at all but training nodes (which
-            torch's losses ignore); None for a module without one.
+        forward: arguments of ``forward`` by name: those that it has of ``x`` [n, d], ``edge_index`` [2, E],
+            ``observed`` bool [n, d] and ``edge_weight`` [E].
+        loss: the same for the module's own ``loss``, with ``labels`` int64 [n], -100 except at training nodes (torch's
+            losses ignore -100); None for a module without one.
         nodes: int64 [m] of every part of the split.
         num_classes: C.
         input_rate: dropout on ``x`` before the module sees it; 0 leaves all dropout to the module.
-        who: the key and value that named the module, to tell the user.
+        who: the key and value that named the module, for error messages.
     """
 
     forward: Mapping[str, Tensor]
@@ -58,15 +58,15 @@ class _Member(nn.Module):
 
 
 class ModuleStack(StackedNetwork):
-    """S copies of one module, each with weights, buffers and randomness of its own.
+    """S copies of one module, each with its own weights, buffers and randomness.
 
     Parameters and buffers are stacked, [S, ...]; a buffer (the running mean of a batch normalisation) is a parameter
     without a gradient here, so it is kept with the best weights and leaves the stack with its member. Dropout inside
     the module draws from torch's global generator, which is seeded for every call from the stream of the member.
 
     Args:
-        modules: the members, alike but for their weights, on the CPU.
-        inputs: what they are called with.
+        modules: the members, which differ only in their weights, on the CPU.
+        inputs: the arguments of the members.
         device: where they will live.
     """
 
@@ -74,15 +74,15 @@ class ModuleStack(StackedNetwork):
         super().__init__()
         self.inputs, self.device = inputs, device
         states = [_state(_Member(module)) for module in modules]
-        self.names: dict[str, str] = {}  # ours, without dots, and the module's
+        self.names: dict[str, str] = {}  # our name, without dots → the module's
         for name, first in states[0].items():
             own = name.removeprefix("module.").replace(".", ":")
             values = torch.stack([state[name].detach() for state in states]).to(device)
             self.register_parameter(own, nn.Parameter(values, requires_grad=first.requires_grad))
             self.names[own] = name
-        # In a tuple, because its parameters are not those of the stack.
-        self._shape = (_Member(modules[0]).to(device),)
-        self._buffers_of_it = {f"module.{name}" for name, _ in modules[0].named_buffers()}
+        # In a tuple, to keep its parameters out of those of the stack.
+        self._template = (_Member(modules[0]).to(device),)
+        self._buffer_names = {f"module.{name}" for name, _ in modules[0].named_buffers()}
 
     @property
     def first_layer(self) -> tuple[str, ...]:
@@ -106,25 +106,25 @@ class ModuleStack(StackedNetwork):
         return torch.stack(logits)
 
     def hidden(self, part: str) -> Tensor | None:
-        """What enters the last layer with weights [S, n, h]; None of a module without a layer before that."""
-        [shape] = self._shape
+        """The input of the last layer with weights, [S, n, h]; None if that is the first layer, too."""
+        [template] = self._template
         stacked = {name: getattr(self, own).unbind() for own, name in self.names.items()}
-        layers = [each for each in shape.module.modules() if each is not shape.module]
-        found = []
-        with _inputs_of(layers, self.inputs.num_classes) as seen:
+        layers = [each for each in template.module.modules() if each is not template.module]
+        members = []
+        with _inputs_of(layers, self.inputs.num_classes) as inputs:
             for k in range(len(next(iter(stacked.values())))):
-                seen.clear()
+                inputs.clear()
                 self._call(k, {name: each[k] for name, each in stacked.items()}, None, None, None)
-                values = seen[max(seen)] if seen else None
+                values = inputs[max(inputs)] if inputs else None
                 if values is None or values is self.inputs.forward.get("x"):
                     return None
-                found.append(values)
-        return torch.stack(found)
+                members.append(values)
+        return torch.stack(members)
 
     def backward(self, streams: DropoutStreams, objective: Callable[[Tensor], Tensor]) -> Tensor:
         """As in the base class, with the module's own loss added.
 
-        One member after the other, so that the activations of one are in memory at a time.
+        One member after the other, so that only one member's activations are in memory at a time.
         """
         parameters = {name: getattr(self, own) for own, name in self.names.items()}
         keep, losses = self._keep(streams), []
@@ -145,7 +145,7 @@ class ModuleStack(StackedNetwork):
         return torch.stack(losses)
 
     def _keep(self, streams: DropoutStreams | None) -> KeepBits | None:
-        """Which entries of x every member keeps, if dropout on the input is ours to do."""
+        """Which entries of x every member keeps, if we apply dropout to the input."""
         if streams is None or self.inputs.input_rate == 0:
             return None
         return streams.draw(self.inputs.forward["x"].numel(), self.inputs.input_rate)
@@ -158,24 +158,24 @@ class ModuleStack(StackedNetwork):
         keep: KeepBits | None,
         loss: Mapping[str, Tensor] | None,
     ) -> tuple[Tensor, Any]:
-        """Logits [n, C] of a member with these values, and its own loss where it is asked for."""
-        [shape] = self._shape
+        """Logits [n, C] of a member with these values, and its own loss if ``loss`` has its arguments."""
+        [template] = self._template
         training = streams is not None
-        shape.train(training)
+        template.train(training)
         given = dict(self.inputs.forward)
         if keep is not None:
             given["x"] = given["x"] * keep.factors(member).view_as(given["x"])
-        if training:  # in evaluation nothing should change them
-            values |= {name: values[name].clone() for name in self._buffers_of_it & values.keys()}
+        if training:  # evaluation must not change them
+            values |= {name: values[name].clone() for name in self._buffer_names & values.keys()}
         versions = [tensor._version for tensor in given.values()]
-        # A forward that draws although it is evaluated draws the same every time.
+        # In evaluation, a forward that draws random numbers draws the same ones every time.
         seed = 0 if streams is None else streams.seed(member)
         with seeded(seed, self.device):
             try:
-                logits, extra = torch.func.functional_call(shape, values, (given, loss))
+                logits, extra = torch.func.functional_call(template, values, (given, loss))
             except Exception as error:
-                what = f"{type(error).__name__}: {error}"
-                raise RequestError(f"{self.inputs.who}: its forward or loss fails ({what}).") from error
+                reason = f"{type(error).__name__}: {error}"
+                raise RequestError(f"{self.inputs.who}: its forward or loss fails ({reason}).") from error
         for (name, tensor), version in zip(given.items(), versions):
             if tensor._version != version:  # all members and all epochs share them
                 raise RequestError(
@@ -185,7 +185,7 @@ class ModuleStack(StackedNetwork):
         if training:
             with torch.no_grad():
                 for own, name in self.names.items():
-                    if name in self._buffers_of_it:
+                    if name in self._buffer_names:
                         getattr(self, own)[member].copy_(values[name])
         return logits, extra
 
@@ -207,38 +207,38 @@ class ModuleStack(StackedNetwork):
 
 
 def _state(module: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name, each once, though modules may share them."""
+    """Parameters and buffers by name, each once even if modules share them."""
     return {**dict(module.named_parameters()), **dict(module.named_buffers())}
 
 
 @contextmanager
 def _inputs_of(layers: Sequence[nn.Module], classes: int) -> Iterator[dict[int, Tensor]]:
-    """The inputs [n, k] of layers with weights that make logits [n, C] of them, by the order of the calls."""
-    begun, called, hooks = count(), list[int](), []
-    seen: dict[int, Tensor] = {}
+    """The inputs [n, k] of layers with weights that turn them into logits [n, C], by the order of the calls."""
+    numbers, running, hooks = count(), list[int](), []
+    inputs: dict[int, Tensor] = {}
 
     def before(layer: nn.Module, given: tuple[Any, ...]) -> None:
-        called.append(next(begun))
+        running.append(next(numbers))
 
     def after(layer: nn.Module, given: tuple[Any, ...], out: Any) -> None:
-        order, values = called.pop(), given[0] if given else None
+        number, values = running.pop(), given[0] if given else None
         if not isinstance(values, Tensor) or not isinstance(out, Tensor):
             return
         if values.dim() == 2 and out.shape == (len(values), classes):
-            seen[order] = values
+            inputs[number] = values
 
     for layer in layers:
         if any(True for _ in layer.parameters()):
             hooks += [layer.register_forward_pre_hook(before), layer.register_forward_hook(after)]
     try:
-        yield seen
+        yield inputs
     finally:
         for hook in hooks:
             hook.remove()
 
 
 def load_member(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Put the weights of a member, by their names in the stack, into a module."""
+    """Copy the weights of a member, by their names in the stack, into a module."""
     state = _state(module)
     with torch.no_grad():
         for own, values in weights.items():

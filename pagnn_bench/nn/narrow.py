@@ -7,16 +7,16 @@ from torch import Tensor, nn
 
 
 def narrow_product(a: Tensor, b: Tensor) -> Tensor:
-    """a b with 8 significant bits in both factors; summed in float32, rounded once, float32 again."""
+    """a b with 8 significant bits in both factors; summed in float32, rounded once, returned as float32."""
     return (a.bfloat16() @ b.bfloat16()).float()
 
 
 class NarrowLinear(nn.Linear):
-    """x Wᵀ + b with x and W in bfloat16, the result and the bias in float32; in the backward pass likewise."""
+    """x Wᵀ + b with x and W in bfloat16, the result and the bias in float32; likewise in the backward pass."""
 
     @classmethod
     def of(cls, layer: nn.Linear) -> NarrowLinear:
-        """The same layer: it shares the parameters."""
+        """The same layer, sharing its parameters."""
         narrow = nn.utils.skip_init(cls, layer.in_features, layer.out_features, bias=layer.bias is not None)
         narrow.weight, narrow.bias = layer.weight, layer.bias
         return narrow
@@ -27,7 +27,7 @@ class NarrowLinear(nn.Linear):
 
 
 def narrow_layers(model: nn.Module) -> None:
-    """Let every linear layer inside a model multiply in bfloat16 from now on."""
+    """Make every linear layer inside a model multiply in bfloat16 from now on."""
     for module in list(model.modules()):
         for name, child in module.named_children():
             if isinstance(child, nn.Linear):

@@ -32,14 +32,14 @@ class StackedNetwork(nn.Module, ABC):
         """Logits [S, m, C] of the m nodes of a part (train, val or test); no streams means evaluation."""
 
     def hidden(self, part: str) -> Tensor | None:
-        """The last hidden layer [S, r, h], evaluated; None of a network that has none.
+        """The last hidden layer [S, r, h] in evaluation; None for a network that has none.
 
-        Of the r nodes that the logits of a part depend on, in the order of the graph.
+        It covers the r nodes that the logits of a part depend on, in the order of the graph.
         """
         return None
 
     def backward(self, streams: DropoutStreams, objective: Callable[[Tensor], Tensor]) -> Tensor:
-        """Put the gradient of every member's training loss into the parameters.
+        """Compute the gradient of every member's training loss, as the ``grad`` of the parameters.
 
         A network whose loss has further terms overrides this.
 
@@ -59,9 +59,9 @@ class StackedNetwork(nn.Module, ABC):
         raise NotImplementedError(f"{type(self).__name__} has no form in bfloat16")
 
     def replace(self, values: Mapping[str, Tensor]) -> None:
-        """Put new parameters, of any number of members, in the place of the present ones.
+        """Replace the parameters by new ones, of any number of members.
 
-        New objects, because autograd remembers the shape of a parameter that it has met.
+        They are new objects, because autograd remembers the shape of a parameter that it has seen.
         """
         for name, value in values.items():
             owner, _, attribute = name.rpartition(".")
@@ -75,7 +75,7 @@ def xavier_uniform(shape: tuple[int, int], generators: Sequence[torch.Generator]
 
 
 def neighbourhood(operator: sp.csr_array, nodes: np.ndarray) -> tuple[sp.csr_array, np.ndarray]:
-    """The rows of an operator that some nodes need, on the columns that these rows touch.
+    """The rows of an operator for some nodes, restricted to the columns that these rows use.
 
     Returns:
         (P [m, r], columns [r]): ``operator[nodes] @ H == P @ H[columns]`` exactly.
@@ -90,8 +90,8 @@ class Part:
     """One part of the split as a layered network sees it.
 
     Attributes:
-        input: G on the rows that layer 1 is needed for.
-        operators: P of layer 2, 3, ..., each on the rows that the next layer needs; the last gives the m nodes.
+        input: G on the rows that layer 2 needs.
+        operators: P of layer 2, 3, ..., each on the rows that the next layer needs; the last is for the m nodes.
     """
 
     input: Input
@@ -117,8 +117,8 @@ def layer_rows(
 class LayeredNetwork(StackedNetwork):
     """H₁ = ReLU(drop(G) W₁ + b₁), H_l = ReLU(P drop(H_{l-1}) W_l + b_l), the last without ReLU, for S seeds.
 
-    G is the aggregated input of layer 1 and P the propagation of the other layers, both fixed. Only the rows of G next
-    to the nodes in question are ever multiplied, which is exact. The paper's network has two layers:
+    G is the aggregated input of layer 1 and P the propagation of the other layers, both fixed. Only the rows of G in
+    the neighbourhood of the nodes of a part are multiplied, which is exact. The paper's network has two layers:
     logits = P drop(H₁) W₂ + b₂.
 
     Args:

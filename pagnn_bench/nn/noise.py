@@ -1,4 +1,4 @@
-"""Random numbers of a training, the same on every device."""
+"""Random numbers for training, the same on every device."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from torch import Tensor
 
 
 class Noise:
-    """Normal and uniform numbers that the host draws, float32.
+    """Normal and uniform numbers, float32, drawn on the host.
 
     Args:
         seed: of the stream.
-        device: where the numbers are wanted.
+        device: where the numbers are needed.
     """
 
     def __init__(self, seed: int, device: torch.device) -> None:
@@ -19,13 +19,13 @@ class Noise:
 
     def normal(self, *shape: int) -> Tensor:
         """N(0, 1)."""
-        return self._there(torch.randn(shape, generator=self.generator))
+        return self._send(torch.randn(shape, generator=self.generator))
 
     def uniform(self, *shape: int) -> Tensor:
         """U(0, 1)."""
-        return self._there(torch.rand(shape, generator=self.generator))
+        return self._send(torch.rand(shape, generator=self.generator))
 
-    def _there(self, values: Tensor) -> Tensor:
+    def _send(self, values: Tensor) -> Tensor:
         if self._device.type == "cuda":
-            values = values.pin_memory()  # else the copy holds up the host
+            values = values.pin_memory()  # otherwise the host waits for the copy
         return values.to(self._device, non_blocking=True)

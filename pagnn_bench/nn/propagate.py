@@ -56,8 +56,8 @@ class PartialAggregate:
 
     Attributes:
         values: G, CSR float32 [n, d].
-        empty_share: share of (node, attribute) pairs without any observed neighbour, where 0/0 became 0.
-        reached: bool [n], False for nodes that no observed value reaches: all of their pairs are empty.
+        empty_share: share of (node, attribute) pairs without an observed neighbour, where 0/0 became 0.
+        reached: bool [n], False for nodes that no observed value reaches: all their pairs are empty.
     """
 
     values: sp.csr_array
@@ -68,9 +68,9 @@ class PartialAggregate:
 def partial_aggregate(
     adjacency: sp.csr_array, features: sp.csr_array, observed: Observed, norm: str
 ) -> PartialAggregate:
-    """Layer-1 aggregation over the observed neighbours only: G = N(M ⊙ H) ⊘ KM, see :func:`aggregation`.
+    """Layer-1 aggregation over only the observed neighbours: G = N(M ⊙ H) ⊘ KM, see :func:`aggregation`.
 
-    0/0, a pair that no neighbour has observed, is 0: the minimum-norm solution of the paper's least-squares problem.
+    A pair without an observed neighbour, 0/0, is 0: the minimum-norm solution of the paper's least-squares problem.
 
     Args:
         adjacency: A, CSR [n, n].
@@ -80,7 +80,7 @@ def partial_aggregate(
     """
     weights, counts = aggregation(adjacency, norm)
     if observed.rows is not None:
-        # Whole rows: the denominator is one number per node, so the ratio is again a graph operator.
+        # Whole rows: the denominator is one number per node, so the ratio is a graph operator, too.
         operator, reached = _partial_operator(weights, counts, observed.rows)
         values = sp.csr_array(operator @ features.astype(np.float64))
         empty_share = 1.0 - float(reached.mean())
@@ -91,7 +91,7 @@ def partial_aggregate(
 
 
 def partial_operator(adjacency: sp.csr_array, rows: np.ndarray, norm: str) -> sp.csr_array:
-    """The partial aggregation as a matrix [n, n] when whole rows are observed or not (``rows`` bool [n])."""
+    """The partial aggregation as a matrix [n, n] for a mask of whole rows (``rows`` bool [n])."""
     return _partial_operator(*aggregation(adjacency, norm), rows)[0]
 
 
@@ -107,9 +107,9 @@ def _partial_operator(
 def _divide_cells(
     weights: sp.csr_array, counts: sp.csr_array, features: sp.csr_array, observed: Observed
 ) -> tuple[sp.csr_array, float, np.ndarray]:
-    """Ratio with a denominator of its own for every (node, attribute), block of columns by block of columns.
+    """The ratio with a separate denominator for every (node, attribute), in blocks of columns.
 
-    Only the denominators under a non-zero numerator are kept, so memory stays at the size of the sparse result.
+    Only denominators of non-zero numerators are kept, so memory stays at the size of the sparse result.
     """
     numerator = sp.csc_array(weights @ features.astype(np.float64))
     numerator.sort_indices()

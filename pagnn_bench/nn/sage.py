@@ -1,4 +1,4 @@
-"""GraphSAGE with mean aggregation (Hamilton, Ying and Leskovec, arXiv 1706.02216) for attributes of many columns."""
+"""GraphSAGE with mean aggregation (Hamilton, Ying and Leskovec, arXiv 1706.02216) for many attributes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class SAGELayer(nn.Module):
 class SAGE(nn.Module):
     """H_l = ReLU(drop(H_{l-1}) W_l + Ā drop(H_{l-1}) U_l + b_l), the last without ReLU; Ā averages neighbours.
 
-    The same function as :class:`torch_geometric.nn.GraphSAGE`, which averages first and multiplies then. Here it is
-    Ā (H U), which moves ``hidden`` numbers over an edge instead of d: 16 instead of 1433 on Cora.
+    The same function as :class:`torch_geometric.nn.GraphSAGE`, which averages first and then multiplies. Here it is
+    Ā (H U), which moves ``hidden`` numbers along an edge instead of d: 16 instead of 1433 on Cora.
 
     Args:
         in_channels, hidden_channels, out_channels: d, h and C.
         num_layers: at least 1.
-        dropout: on the input of all layers but the first.
+        dropout: on the input of all layers except the first.
 
     Shapes:
         - **x** ``[n, d]``, **edge_index** ``[2, E]``

@@ -1,7 +1,7 @@
 """Code that draws from global generators, made a function of a seed.
 
-The rest of the package hands generators around. A module of somebody else (``torch.nn.Dropout``, an initialisation of
-torch_geometric) draws from torch's global generator and cannot be told otherwise, so that one is lent to it.
+The rest of the package passes generators around. Third-party modules (``torch.nn.Dropout``, an initialisation of
+torch_geometric) can only draw from torch's global generator, so this lends it to them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """Inside, the global generators of torch (CPU and ``device``), numpy and Python start at ``seed``.
 
-    Afterwards they are where they were before, whatever happened inside.
+    Afterwards they are restored, whatever happened inside.
     """
     gpus = [device] if device.type == "cuda" else []
     python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002

@@ -1,6 +1,6 @@
-"""Sparse matrices that stay fixed during training, with gradients for the dense side only.
+"""Sparse matrices that stay fixed during training, with gradients only for the dense factor.
 
-torch's own sparse product transposes the matrix again in every backward pass; here the transpose is kept beside it.
+torch's own sparse product transposes the matrix again in every backward pass; here the transpose is stored with it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta 
 def csr_tensor(matrix: sp.csr_array, device: torch.device) -> Tensor:
     """A scipy CSR matrix as a torch CSR tensor, float32 with 32-bit indices."""
     matrix = sp.csr_array(matrix, copy=True)
-    matrix.sum_duplicates()  # sorts the indices, too: torch wants them in order
+    matrix.sum_duplicates()  # also sorts the indices, which torch requires
     return torch.sparse_csr_tensor(
         torch.from_numpy(matrix.indptr.astype(np.int32)).to(device),
         torch.from_numpy(matrix.indices.astype(np.int32)).to(device),
         torch.from_numpy(matrix.data.astype(np.float32)).to(device),
         size=matrix.shape,
-        check_invariants=True,  # once per matrix; the block matrices built from it in every epoch need no second look
+        check_invariants=True,  # once per matrix; the block matrices built from it in every epoch need no check
     )
 
 

@@ -1,1 +1,1 @@
-"""What is kept: the store, its collected form, the heartbeat of runs, provenance, the cache; knows no torch."""
+"""Everything on disk: the store, its collected form, the heartbeat of runs, provenance, the cache. Knows no torch."""

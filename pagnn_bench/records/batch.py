@@ -9,13 +9,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class StoredBatch:
-    """The trials of one file, be it still there or long since collected into a table.
+    """The trials of one file, which may since have been collected into a table.
 
     Attributes:
         path: the file.
         mask: index of the mask that all its trials share.
-        generation: 0, or what :meth:`pagnn_bench.records.store.Store.next_generation` gave to a forced re-run.
-        facts: whatever was noted about the whole batch: timings, stack size, input statistics.
+        generation: 0, or for a forced re-run what :meth:`pagnn_bench.records.store.Store.next_generation` returned.
+        facts: about the whole batch: timings, stack size, input statistics.
         provenance: what produced it.
         records: one per trial.
     """

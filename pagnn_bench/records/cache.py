@@ -1,4 +1,4 @@
-"""Arrays that took long to compute, kept in files named by what they were computed from."""
+"""Arrays that are slow to compute, cached in files named after what they were computed from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CachedArray:
-    """An array and the seconds that computing it took, whenever that was; ``hit`` if it came from a file."""
+    """An array and the seconds it took to compute, now or earlier; ``hit`` if it came from a file."""
 
     values: np.ndarray
     seconds: float
@@ -30,34 +30,34 @@ class CachedArray:
 def cached_array(
     folder: Path | None, key: str, compute: Callable[[], np.ndarray], relearn: bool = False
 ) -> CachedArray:
-    """The array of this key, from its file or computed and kept.
+    """The array of this key, read from its file, or computed and saved.
 
-    A file that is damaged or belongs to another key is named, and the array is computed again. A folder that cannot
-    be written to costs the next run time and nothing else, so it is only named, too. Of several processes that want
-    the same array, one computes it and the others wait.
+    A file that is damaged or belongs to another key gets a warning, and the array is computed again. So does a folder
+    that cannot be written to, which only costs the next run time. If several processes want the same array, one
+    computes it and the others wait.
 
     Args:
-        folder: where the files are; None keeps nothing.
-        key: names the content completely, such as a digest of all inputs.
+        folder: where the files are; None saves nothing.
+        key: identifies the content completely, such as a digest of all inputs.
         compute: makes the array.
         relearn: compute it even if there is a file, which is then replaced.
     """
     if folder is None:
         return _computed(compute)
     path = folder / f"{key}.npz"
-    seen = _version(path)
-    found = None if relearn else _found(path, key)
-    if found is not None:
-        return found
+    version = _version(path)
+    cached = None if relearn else _load(path, key)
+    if cached is not None:
+        return cached
     with only_one(path.with_suffix(".lock")):
-        # What another process has made in the meantime is new enough, even where it had to be made again.
-        if _version(path) != seen and (found := _found(path, key)) is not None:
-            return found
+        # What another process made in the meantime is new enough, even for `relearn`.
+        if _version(path) != version and (cached := _load(path, key)) is not None:
+            return cached
         made = _computed(compute)
         try:
             _write(path, key, made.values, made.seconds)
         except OSError as error:
-            logger.warning("%s could not be kept (%s).", path, error.strerror)
+            logger.warning("%s could not be saved (%s).", path, error.strerror)
     return made
 
 
@@ -67,8 +67,8 @@ def _computed(compute: Callable[[], np.ndarray]) -> CachedArray:
     return CachedArray(values, time.perf_counter() - start, hit=False)
 
 
-def _found(path: Path, key: str) -> CachedArray | None:
-    """The array in a file; None if there is no file, or a damaged one, which is named."""
+def _load(path: Path, key: str) -> CachedArray | None:
+    """The array in a file; None if there is no file, or a damaged one, which gets a warning."""
     if not path.exists():
         return None
     try:

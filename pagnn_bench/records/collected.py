@@ -1,11 +1,11 @@
 """Results in a form to commit and to analyse: a few sorted tables instead of thousands of small files.
 
-    <results_dir>/collected/<data>-<missing>.csv     a row each time a trial was trained; for people, small diffs
-    <results_dir>/collected/<data>-<missing>.json    what stands behind the rows: cells, batches, provenance
+    <results_dir>/collected/<data>-<missing>.csv     one row each time a trial was trained; readable, with small diffs
+    <results_dir>/collected/<data>-<missing>.json    what is behind the rows: cells, batches, provenance
 
-Both together hold everything that the batch files hold, and the store reads them the same way. The description has the
-checksum of its rows, and changing it changes both: rows are first written as ``.csv.next``, which counts once the
-description fits it and is then renamed. So whenever a writer is killed, one whole pair is there.
+Together they hold everything that the batch files hold, and the store reads them the same way. The description has the
+checksum of its rows. To change both at once, rows are first written as ``.csv.next``; that file counts as soon as the
+description matches it, and is then renamed. So whenever a writer is killed, one complete pair is left.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from pagnn_bench.records.sealed import (
 )
 
 COLUMNS = ("mask", "seed", "status", "test_acc", "val_acc", "val_loss", "best_epoch", "epochs")
-VARYING = ("time",)  # what differs between batches of one origin: the same software on the same machine
+VARYING = ("time",)  # provenance that differs between batches from the same software on the same machine
 
 
 @dataclass
 class Collected:
-    """All that the collected tables of a results folder hold, by the hash of the cell."""
+    """The contents of the collected tables of a results folder, by the hash of the cell."""
 
     cells: dict[str, Cell] = field(default_factory=dict)
     batches: dict[str, list[StoredBatch]] = field(default_factory=lambda: defaultdict(list))
@@ -57,7 +57,7 @@ def cells_folder(results_dir: Path) -> Path:
 def write_collected(results_dir: Path, content: Iterable[tuple[Cell, list[StoredBatch]]]) -> list[Path]:
     """Replace the tables; a table whose content is unchanged keeps every byte.
 
-    What is not in ``content`` is lost, so read all that is in the tables now before you call this.
+    What is not in ``content`` is lost, so read the present tables before you call this.
 
     Args:
         results_dir: the results folder.
@@ -88,7 +88,7 @@ def _next(table: Path) -> Path:
 
 
 def _finish(table: Path) -> None:
-    """Rename new rows that their description fits already, be they our own or those of a writer that was killed."""
+    """Rename new rows that match their description already, whether ours or those of a writer that was killed."""
     try:
         described = read_sealed(table.with_suffix(".json"), {"kind": "collected"})["csv_sha256"]
         if hashlib.sha256(_next(table).read_bytes()).hexdigest() == described:
@@ -117,13 +117,13 @@ def _table(rows: Iterable[tuple[Cell, list[StoredBatch]]]) -> str:
 
 
 def _text(value: Any) -> str:
-    """Numbers so that reading them back gives the same number; nothing for nothing."""
+    """A value as text that reads back as the same value; empty for None."""
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def _description(rows: Iterable[tuple[Cell, list[StoredBatch]]]) -> dict[str, Any]:
     cells: dict[str, Any] = {}
-    groups: dict[str, Any] = {}  # configurations that cells share: of a method, a dataset, a protocol
+    groups: dict[str, Any] = {}  # configurations of methods, datasets, protocols that cells share
     batches: dict[str, Any] = {}
     origins: dict[str, Any] = {}
     for cell, contents in rows:
@@ -145,8 +145,8 @@ def _description(rows: Iterable[tuple[Cell, list[StoredBatch]]]) -> dict[str, An
 
 
 def read_collected(results_dir: Path, files: SealedFiles) -> Collected:
-    """Everything in the tables of a results folder; a table that is not whole is reported and not counted."""
-    found, folder = Collected(), folder_of(results_dir)
+    """Everything in the tables of a results folder; an incomplete table is reported and not counted."""
+    collected, folder = Collected(), folder_of(results_dir)
     names = names_in(folder)
     for stem in sorted({Path(name).stem for name in names if name.endswith((".csv", ".json"))}):
         table, described = folder / f"{stem}.csv", f"{stem}.json" in names
@@ -158,12 +158,12 @@ def read_collected(results_dir: Path, files: SealedFiles) -> Collected:
         text = _rows_of(table, body["csv_sha256"], files)
         if text is not None:
             rows = csv.DictReader(io.StringIO(text.decode(), newline=""))
-            _add_table(found, body, rows, cells_folder(results_dir))
-    return found
+            _add_table(collected, body, rows, cells_folder(results_dir))
+    return collected
 
 
 def _rows_of(table: Path, sha256: str, files: SealedFiles) -> bytes | None:
-    """The rows that a description speaks of; None, and a report, if they are not there."""
+    """The rows that match a description; None, and a report, if there are none."""
     reason = f"does not fit {table.stem}.json"
     for path in (table, _next(table)):
         try:
@@ -179,9 +179,9 @@ def _rows_of(table: Path, sha256: str, files: SealedFiles) -> bytes | None:
 
 
 def _add_table(
-    found: Collected, body: Mapping[str, Any], rows: Iterable[dict[str, str]], folder: Path
+    collected: Collected, body: Mapping[str, Any], rows: Iterable[dict[str, str]], folder: Path
 ) -> None:
-    """Add what one table and its description hold."""
+    """Add the contents of one table and its description."""
     records: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         record = {key: _value(key, row[key]) for key in COLUMNS if key != "mask" and row[key]}
@@ -189,12 +189,12 @@ def _add_table(
         records[row["cell"], row["batch"]].append({**record, **more})
     for cell_id, config in body["cells"].items():
         cell = Cell(**{key: body["groups"].get(value, value) for key, value in config.items()})
-        found.cells[cell.hash] = cell
+        collected.cells[cell.hash] = cell
         for name, batch in body["batches"].get(cell_id, {}).items():
             provenance = {**body["origins"][batch["origin"]], **batch["provenance"]}
             about = (batch["mask"], batch["generation"], batch["facts"], provenance)
             path = folder / cell.id / name
-            found.batches[cell.hash].append(StoredBatch(path, *about, records[cell_id, name]))
+            collected.batches[cell.hash].append(StoredBatch(path, *about, records[cell_id, name]))
 
 
 def _value(key: str, text: str) -> Any:

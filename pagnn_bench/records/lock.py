@@ -1,4 +1,4 @@
-"""Work that one process at a time does, while others that want the same wait for what comes out."""
+"""Work that one process does while the others that want its result wait."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ except ImportError:  # Windows
 
 @contextmanager
 def only_one(path: Path) -> Iterator[None]:
-    """Wait until no other process is inside with this file, which exists only as long as somebody is.
+    """Let one process in at a time. The lock file exists only while a process is inside.
 
-    The system lets go of the lock of a process that dies. Where there are no locks, or the folder cannot be written
-    to, nobody waits: the work is then done twice, which is slow and not wrong.
+    If a process dies, the system releases its lock. Where there are no locks, or the folder cannot be written to,
+    nobody waits: the work may then be done twice, which is slow but not wrong.
     """
     descriptor = _locked(path)
     try:
@@ -31,7 +31,7 @@ def only_one(path: Path) -> Iterator[None]:
 
 
 def _locked(path: Path) -> int | None:
-    """An open file with the lock on it, None where that cannot be had."""
+    """The descriptor of the locked file, None if it cannot be locked."""
     while fcntl is not None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def _locked(path: Path) -> int | None:
         held = False
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            # Whoever had the lock before has deleted the file: the next to come would lock another one.
+            # If the previous holder deleted the file, the next process would lock a new one: try again.
             held = os.path.samestat(os.fstat(descriptor), os.stat(path))
         except FileNotFoundError:
             continue

@@ -1,6 +1,6 @@
-"""Provenance: what produced a record, told so that it means the same on every machine.
+"""Provenance: what produced a record, in terms that mean the same on every machine.
 
-Versions, platform and commit, but no host name, user name or path; no package is imported for its version.
+Versions, platform and commit, but no host name, user name or path. No package is imported to find its version.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from pagnn_bench.config.plugins import plugged_packages
 
 PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn")
 
-# What can change a number. Results and notes beside the code do not make a checkout dirty.
+# Files that can change a number. Changed results and notes do not make a checkout dirty.
 SOURCES = ("pagnn_bench", "baselines", "conf", "pyproject.toml")
 GIT_TIMEOUT_SECONDS = 10
 
-NVIDIA = Path("/proc/driver/nvidia/version")  # of Linux; elsewhere nvidia-smi tells
+NVIDIA = Path("/proc/driver/nvidia/version")  # on Linux; nvidia-smi serves elsewhere
 NVIDIA_SMI = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
 NVIDIA_TIMEOUT_SECONDS = 20
 
@@ -35,8 +35,8 @@ def collect_provenance(**facts: Any) -> dict[str, Any]:
     """Describe the software and the machine, now.
 
     Args:
-        facts: what only the caller knows: device, threads, the checksum of the data. A fact may not bear the
-            name of a key that is collected here (TypeError).
+        facts: what only the caller knows: device, threads, the checksum of the data. A fact with the name of a key
+            that is collected here is an error (TypeError).
 
     Returns:
         Plain data: ``version``, ``python``, ``packages``, ``platform``, ``git``, ``time`` and the facts.
@@ -70,8 +70,8 @@ def nvidia_driver() -> str | None:
         text = NVIDIA.read_text(encoding="utf-8")
     except OSError:
         text = _nvidia_smi()
-    found = re.search(r"(?:^|\s)(\d+\.\d+(?:\.\d+)?)(?:\s|$)", text)
-    return found[1] if found else None
+    version = re.search(r"(?:^|\s)(\d+\.\d+(?:\.\d+)?)(?:\s|$)", text)
+    return version[1] if version else None
 
 
 def _nvidia_smi() -> str:
@@ -88,19 +88,19 @@ def _nvidia_smi() -> str:
 def git_state(root: Path) -> dict[str, Any] | None:
     """Commit and dirtiness of the checkout that holds the source.
 
-    Cached, since the code that runs is the code that was imported; what changes on disk later takes no part.
+    Cached, since the code that runs is the code that was imported; later changes on disk do not matter.
 
     Args:
         root: the folder that holds the package ``pagnn_bench``.
 
     Returns:
-        ``{"commit": str | None, "dirty": bool}`` (no commit before the first one); or None where there is no
-        checkout of pagnn-bench itself: an installed wheel, or a copy inside somebody else's repository.
+        ``{"commit": str | None, "dirty": bool}`` (no commit before the first one); or None outside a checkout of
+        pagnn-bench itself: in an installed wheel, or a copy inside another repository.
     """
     if not (root / ".git").exists() or not _is_own_source(root):
         return None
     command = ["git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "--", *SOURCES]
-    # Inside a git hook these variables point at the repository of the hook, not at ours.
+    # Inside a git hook these variables point to the repository of the hook, not to ours.
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     try:
         answer = subprocess.run(

@@ -1,9 +1,9 @@
-"""What a running command leaves for others to see: what it wants, what it is at, and that it is alive.
+"""What a running command shows to others: which trials it wants, how many are done, and that it is alive.
 
     <results_dir>/runs/<name>.json
 
-The file is rewritten as batches end and touched every half minute, so that ``pagnn-bench status`` on this or another
-machine can tell a running sweep from a dead one by the age of the file alone.
+The file is rewritten as batches end and touched every half minute, so that ``pagnn-bench status`` on any machine can
+tell a running sweep from a dead one by the age of the file alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pagnn_bench.config.identity import Cell
 from pagnn_bench.records.sealed import SealedFiles, names_in, write_sealed
 
 HEARTBEAT_SECONDS = 30
-ALIVE_SECONDS = 4 * HEARTBEAT_SECONDS  # older than this and unfinished: the process is gone
+ALIVE_SECONDS = 4 * HEARTBEAT_SECONDS  # if an unfinished file is older than this, its process is gone
 
 
 class RunLog:
@@ -30,8 +30,8 @@ class RunLog:
 
     Args:
         results_dir: the results folder.
-        wanted: the cells that the command asks for, with their trials as (mask, seed).
-        to_train: how many trials it is going to train.
+        wanted: the cells that the command requests, with their trials as (mask, seed).
+        to_train: how many trials it will train.
     """
 
     def __init__(
@@ -60,22 +60,22 @@ class RunLog:
         self._stop.set()
         if kind is not None:
             self._body["state"] = "stopped"
-        elif self._body["state"] == "running":  # what was submitted is only beginning
+        elif self._body["state"] == "running":  # submitted jobs have only begun
             self._body["state"] = "done"
         write_sealed(self.path, self._body)
 
     def done(self, trials: int) -> None:
-        """So many trials have ended."""
+        """Count this many more trials as ended."""
         self._body["trained"] += trials
         write_sealed(self.path, self._body)
 
     def submitted(self, jobs: Sequence[str]) -> None:
-        """Jobs of a batch system are going to train what this command wants."""
+        """Note that jobs of a batch system will train what this command wants."""
         self._body |= {"state": "submitted", "jobs": list(jobs)}
 
     def _beat(self) -> None:
         while not self._stop.wait(HEARTBEAT_SECONDS):
-            with suppress(OSError):  # a file system that is away for a while: the next beat will do
+            with suppress(OSError):  # the file system may be away for a while: the next beat will do
                 os.utime(self.path)
 
 
@@ -86,14 +86,14 @@ def _by_mask(trials: frozenset[tuple[int, int]]) -> dict[str, list[int]]:
 
 @dataclass(frozen=True)
 class Run:
-    """A command as its file tells it.
+    """A command, as read from its file.
 
     Attributes:
-        wanted: the cells that it asked for, with their trials as (mask, seed).
+        wanted: the cells that it requested, with their trials as (mask, seed).
         left: trials that it still has to train.
         alive: whether it is running now.
-        jobs: the jobs of a batch system that were asked to train instead.
-        started: when, in ISO format.
+        jobs: the jobs of a batch system that train in its place.
+        started: when it started, in ISO format.
     """
 
     wanted: list[tuple[Cell, set[tuple[int, int]]]]
@@ -124,7 +124,7 @@ def read_runs(results_dir: Path) -> list[Run]:
 
 
 def _age(path: Path) -> float:
-    """Seconds since a file was touched, by our clock; a clock that was set back makes it young, not dead."""
+    """Seconds since a file was touched, by our clock; if that was set back, the file looks young, not dead."""
     try:
         return time.time() - path.stat().st_mtime
     except OSError:

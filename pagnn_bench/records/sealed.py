@@ -1,6 +1,6 @@
-"""Sealed files: JSON with a schema and a checksum, written whole or not at all.
+"""Sealed files: JSON with a schema and a checksum, written completely or not at all.
 
-A reader knows that a file is complete and that nothing has changed since it was written.
+A reader knows that a file is complete and has not changed since it was written.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ logger = logging.getLogger(__name__)
 
 
 class StoreError(Exception):
-    """A result could not be written (the disk is full, say); everything saved before is still whole."""
+    """A result could not be written (the disk is full, say); everything saved before is still intact."""
 
 
 class NewerSchemaError(Exception):
-    """The file was written by a later version of this package: it is not ours to judge."""
+    """The file was written by a later version of this package, so we cannot judge it."""
 
 
 class SealedFiles:
-    """Reads sealed files and takes care of the damaged ones: each is named, set aside and never counted.
+    """Reads sealed files and deals with damaged ones: each is reported, set aside and never counted.
 
     Attributes:
-        damaged: the paths met so far that could not be counted, and why.
+        damaged: the paths so far that could not be counted, and why.
     """
 
     def __init__(self) -> None:
         self.damaged: dict[Path, str] = {}
 
     def read(self, path: Path, **expected: str) -> dict[str, Any] | None:
-        """The content of a sealed file, or None if it cannot be counted; all but absence is reported."""
+        """The content of a sealed file, or None if it cannot be counted; unless it is absent, that is reported."""
         try:
             return read_sealed(path, expected)
         except FileNotFoundError:
             return None
         except NewerSchemaError as error:
             self.report(path, f"{error}; not counted")
-        except OSError as error:  # it may be whole: no reason to touch it
+        except OSError as error:  # it may be intact, so leave it alone
             self.report(path, f"cannot be read ({error.strerror}); not counted")
         except ValueError as error:
             return self._set_aside(path, str(error), expected)
         return None
 
     def _set_aside(self, path: Path, reason: str, expected: Mapping[str, str]) -> dict[str, Any] | None:
-        """Rename a damaged file, never over an earlier one; its content if it proves whole after all."""
+        """Rename a damaged file, never over an earlier one; its content if it proves intact after all."""
         candidates = (path.with_name(f"{path.name}.damaged{n or ''}") for n in itertools.count())
         aside = next(candidate for candidate in candidates if not os.path.lexists(candidate))
         try:
@@ -64,7 +64,7 @@ class SealedFiles:
         except OSError as error:  # the folder is read-only, or another reader was faster
             self.report(path, f"{reason}; not counted, and not set aside ({error.strerror})")
             return None
-        # Between our look and our renaming a writer may have replaced the damaged file by a whole one.
+        # A writer may have replaced the damaged file with an intact one before we renamed it.
         with suppress(OSError, ValueError, NewerSchemaError):
             content = read_sealed(aside, expected)
             os.replace(aside, path)
@@ -73,17 +73,17 @@ class SealedFiles:
         return None
 
     def report(self, path: Path, reason: str) -> None:
-        """Note, and warn of once, why a path is not counted."""
+        """Note why a path is not counted, and warn about it once."""
         if self.damaged.get(path) != reason:
             self.damaged[path] = reason
             logger.warning("%s %s.", path, reason)
 
 
 def read_sealed(path: Path, expected: Mapping[str, str]) -> dict[str, Any]:
-    """Read a file that :func:`write_sealed` wrote and in which the ``expected`` keys have these values.
+    """Read a file from :func:`write_sealed` in which the ``expected`` keys have these values.
 
     Raises:
-        ValueError: the file is damaged; says how.
+        ValueError: the file is damaged; the message says how.
         NewerSchemaError, OSError: the file cannot be used, but nothing is known to be wrong with it.
     """
     try:
@@ -110,20 +110,20 @@ def read_sealed(path: Path, expected: Mapping[str, str]) -> dict[str, Any]:
 
 
 def write_sealed(path: Path, content: Mapping[str, Any], indent: int | None = None) -> None:
-    """Write ``content`` with schema and checksum: whatever happens, all of it is there or nothing.
+    """Write ``content`` with schema and checksum, completely or not at all.
 
     Raises:
         StoreError: the file could not be written.
         ValueError, TypeError: the content is not JSON; NaN and infinity are not.
     """
-    # Sealed is what a reader will see: JSON makes every key a string and every tuple a list.
+    # The checksum is of what a reader will see: JSON makes every key a string and every tuple a list.
     body = json.loads(json.dumps({"schema": SCHEMA, **content}, allow_nan=False))
     text = json.dumps({**body, "sha256": digest(body)}, indent=indent) + "\n"
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file of results, whole or not at all.
+    """Write a file of results, completely or not at all.
 
     Raises:
         StoreError: the file could not be written; whatever was there before is still there.
@@ -135,7 +135,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def names_in(folder: Path) -> list[str]:
-    """What a folder holds, in a fixed order; a folder that does not exist holds nothing."""
+    """The names in a folder, sorted; none if the folder does not exist."""
     try:
         return sorted(os.listdir(folder))
     except FileNotFoundError:

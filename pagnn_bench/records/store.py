@@ -1,12 +1,12 @@
-"""Result files: written whole or not at all, named by content, so that a killed sweep resumes where it was.
+"""Result files: written completely or not at all, named by content, so that a killed sweep resumes where it was.
 
-    <results_dir>/cells/<cell.id>/cell.json              what the cell is: its resolved configuration
+    <results_dir>/cells/<cell.id>/cell.json              the resolved configuration of the cell
     <results_dir>/cells/<cell.id>/<batch>.json           the trials of one batch: one mask, several seeds
-    <results_dir>/cells/<cell.id>/<batch>.failed.json    a batch that broke off: error and traceback
+    <results_dir>/cells/<cell.id>/<batch>.failed.json    a batch that crashed: error and traceback
     <results_dir>/collected/                             the same in a few tables (:mod:`pagnn_bench.records.collected`)
 
 There is no index and no lock: any number of processes may write, and a reader takes the folder as it is.
-Plain files, because SQLite's WAL does not work over network file systems and DuckDB takes a single writer.
+The files are plain because SQLite's WAL does not work over network file systems and DuckDB allows a single writer.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from pagnn_bench.records.sealed import SCHEMA, SealedFiles, names_in, write_seal
 
 CELL_FILE = "cell.json"
 FAILED_SUFFIX = ".failed.json"
-STALE_SECONDS = 3600  # no write takes an hour: an older temporary file belongs to a process that is gone
+STALE_SECONDS = 3600  # no write takes an hour, so an older temporary file belongs to a process that is gone
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One recorded training run; ``record`` holds ``seed``, ``status`` and all that was measured."""
+    """One recorded training run; ``record`` holds ``seed``, ``status`` and everything that was measured."""
 
     record: dict[str, Any]
     batch: StoredBatch
@@ -58,16 +58,16 @@ class Trial:
 
     @property
     def rank(self) -> tuple[bool, int, str]:
-        """Of several records of one trial the highest counts. No clock takes part, so all readers agree.
+        """Of several records of one trial the highest counts. It depends on no clock, so all readers agree.
 
-        Success comes before generation: a forced re-run that diverges loses nobody a good result.
+        Success comes before generation: a forced re-run that diverges never replaces a good result.
         """
         return self.ok, self.batch.generation, self.batch.name
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A batch that broke off with an exception; ``seeds`` are those that have not succeeded since."""
+    """A batch that crashed with an exception; ``seeds`` are those that have not succeeded since."""
 
     path: Path
     mask: int
@@ -81,7 +81,7 @@ class Store:
     """The results of all cells below one folder.
 
     Args:
-        results_dir: the folder; :meth:`prepare` creates it, and reading does not need it to exist.
+        results_dir: the folder; :meth:`prepare` creates it, reading does not need it.
     """
 
     def __init__(self, results_dir: str | os.PathLike[str]) -> None:
@@ -97,7 +97,7 @@ class Store:
         """Write everything recorded here, batch files and earlier tables alike, into the collected tables.
 
         Raises:
-            RequestError: a table could not be read; to replace it would lose the trials that are only there.
+            RequestError: a table could not be read; replacing it would lose the trials that are only there.
             StoreError: a table could not be written.
         """
         content = [(cell, list(self._batches(cell))) for cell in self.cells()]
@@ -111,14 +111,14 @@ class Store:
 
     @property
     def damaged(self) -> dict[Path, str]:
-        """The files met so far that could not be counted, and why; each is also logged as a warning."""
+        """The files so far that could not be counted, and why; each is also logged as a warning."""
         return self._files.damaged
 
     def prepare(self) -> None:
-        """Create the folder, prove that it can be written to, and sweep out what killed writers left behind.
+        """Create the folder, check that it can be written to, and delete what killed writers left behind.
 
         Raises:
-            RequestError: nothing can be written there; better known before the training than after it.
+            RequestError: nothing can be written there, which is better known before training than after it.
         """
         probe = self.cells_dir / f".probe.{os.urandom(8).hex()}.tmp"
         try:
@@ -134,7 +134,7 @@ class Store:
                 "choose a folder that can."
             ) from error
         for temporary in (*self.cells_dir.glob(".*.tmp"), *self.cells_dir.glob("*/.*.tmp")):
-            with suppress(OSError):  # another process may be sweeping, too
+            with suppress(OSError):  # another process may be cleaning up as well
                 if now - temporary.stat().st_mtime > STALE_SECONDS:
                     temporary.unlink()
 
@@ -159,15 +159,15 @@ class Store:
             records: one per trial, with ``seed`` and ``status`` ("ok" or "failed"); "ok" needs ``test_acc``.
             batch: facts about the batch as a whole.
             provenance: what produced it.
-            generation: 0, or for a forced re-run :meth:`next_generation`, asked once before its first batch.
+            generation: 0, or for a forced re-run :meth:`next_generation` as it was before its first batch.
 
         Raises:
             StoreError: the file could not be written.
-            ValueError: the records are unfit to be stored; NaN and infinity always are.
+            ValueError: the records are invalid; NaN and infinity always are.
         """
         _check_records(records)
         outcomes = {record["seed"]: record["status"] for record in records}
-        # With the outcomes in its name a file can only be replaced by one in which the same trials succeeded.
+        # The outcomes are in the name, so a file can only be replaced by one in which the same trials succeeded.
         path = self._path(cell, mask, outcomes, ".json", generation, sorted(outcomes.items()))
         content = {"generation": generation, "mask": mask, "records": records}
         self._write(path, cell, "trials", {**content, "batch": batch, "provenance": provenance})
@@ -183,7 +183,7 @@ class Store:
         traceback: str,
         provenance: dict[str, Any],
     ) -> Path:
-        """Note that a batch broke off. Its trials stay :meth:`missing`, so the next run tries them again."""
+        """Note that a batch crashed. Its trials stay :meth:`missing`, so the next run tries them again."""
         path = self._path(cell, mask, seeds, FAILED_SUFFIX)
         content = {"mask": mask, "seeds": sorted(seeds), "error": error, "traceback": traceback}
         self._write(path, cell, "failure", {**content, "provenance": provenance})
@@ -204,12 +204,12 @@ class Store:
         """The seeds still to be run, by mask; a mask with nothing left to do does not appear."""
         done = self._succeeded(cell)
         if done and self.folder(cell).is_dir():
-            self._describe(cell)  # brings back a description that was damaged even if nothing is left to run
+            self._describe(cell)  # restores a damaged description even if nothing is left to run
         todo = {mask: [seed for seed in seeds if (mask, seed) not in done] for mask in masks}
         return {mask: left for mask, left in todo.items() if left}
 
     def failures(self, cell: Cell) -> list[Failure]:
-        """The batches that broke off and hold trials that have not succeeded since."""
+        """The batches that crashed, with the trials that have not succeeded since."""
         noted = self._noted_failures(cell)
         done = self._succeeded(cell) if noted else set()
         left = [[seed for seed in note.seeds if (note.mask, seed) not in done] for note in noted]
@@ -237,7 +237,7 @@ class Store:
             cell = Cell(**description["config"])
             if cell.id == folder.name:
                 yield cell
-            else:  # the folder was renamed, or comes from a version that tells cells apart by other keys
+            else:  # the folder was renamed, or comes from a version with another identity of cells
                 self._files.report(folder, f"describes another cell, {cell.id}; not counted")
 
     def _batches(self, cell: Cell) -> Iterator[StoredBatch]:
@@ -260,16 +260,18 @@ class Store:
         ]
 
     def _resolve_failures(self, cell: Cell, mask: int, ended: Iterable[int]) -> None:
-        """Remove the notes on failed batches of which every trial has succeeded or has just ended."""
+        """Delete the notes on failed batches whose trials have all succeeded or have just ended."""
         noted = [failure for failure in self._noted_failures(cell) if failure.mask == mask]
         resolved = self._succeeded(cell).union((mask, seed) for seed in ended) if noted else set()
         for failure in noted:
             if resolved.issuperset((mask, seed) for seed in failure.seeds):
-                with suppress(OSError):  # a note that stays does no harm: failures() asks what has succeeded
+                with suppress(
+                    OSError
+                ):  # a note left behind is harmless: failures() checks what has succeeded
                     failure.path.unlink()
 
     def _path(self, cell: Cell, mask: int, seeds: Iterable[int], suffix: str, *distinct: Any) -> Path:
-        """The file of a batch: mask and span of seeds for people, a digest of all that sets it apart."""
+        """The file of a batch: mask and span of seeds for people, and a digest that makes the name unique."""
         seeds = sorted(seeds)
         span = f"{seeds[0]}..{seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
         name = digest([SCHEMA, cell.hash, mask, seeds, *distinct], 8)
@@ -296,7 +298,7 @@ class Store:
 
 
 def _check_records(records: Sequence[dict[str, Any]]) -> None:
-    """Refuse what must never be stored. Readers trust it: the checksum proves that nothing changed since."""
+    """Refuse invalid records. Readers do not check again: the checksum proves that nothing has changed since."""
     for record in records:
         if type(record.get("seed")) is not int or record.get("status") not in ("ok", "failed"):
             raise ValueError(f"a record needs an integer seed and the status ok or failed: {record}")

@@ -1,1 +1,1 @@
-"""One training loop for all methods, and the stopping rules."""
+"""The training loop of all methods, and the stopping rules."""

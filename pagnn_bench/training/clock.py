@@ -1,4 +1,4 @@
-"""Seconds of a device, measured without holding it up."""
+"""Time what a device does without making it wait."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def wait_for(device: torch.device) -> None:
 
 
 class Clock:
-    """Takes the time of what a device does; a GPU notes it down itself, on its way.
+    """Takes the time on a device; a GPU records events itself, as it works.
 
     Args:
-        device: whose time it is.
+        device: the device to time.
     """
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
 
     def now(self) -> Moment:
-        """When the device has done all that it was asked to do."""
+        """The moment at which the device has done everything requested so far."""
         if self._device.type != "cuda":
             return time.perf_counter()
         event = torch.cuda.Event(enable_timing=True)
@@ -36,7 +36,7 @@ class Clock:
 
     @staticmethod
     def between(start: Moment, end: Moment) -> float:
-        """Seconds between two moments that the device has passed: something later was read from it."""
+        """Seconds between two moments that the device has passed: something must have been read from it since."""
         if isinstance(start, float) or isinstance(end, float):
             return float(end) - float(start)  # type: ignore[arg-type]
         return start.elapsed_time(end) / 1000

@@ -1,4 +1,4 @@
-"""One training loop for every method: S seeds at once, each stopped and kept at its own epoch."""
+"""The training loop of every method: S seeds at once, each with its own stopping and best epoch."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from pagnn_bench.training.stopping import RULES, stopping_rule
 # The test nodes are most of a graph: seeds that stop together are tested a few at a time, to bound the memory.
 TESTED_AT_ONCE = 4
 
-# To read from a device is to wait for it. So a GPU trains this many epochs at a time and copies the weights after each,
-# as far as the copies fit. The rules then go through the epochs one by one, so what is kept is the same. A member that
-# stopped in between has trained on for nothing: 5 epochs of about 400, on average.
+# Reading from a device means waiting for it. So a GPU trains this many epochs at a time and copies the weights after
+# each, as far as the copies fit. The rules then go through the epochs one by one, so the same weights are kept. A
+# member that stopped in between has trained on in vain: on average 5 epochs of about 400.
 LOOK_EVERY = 10
 WINDOW_BYTES = 1 << 28
 
@@ -58,13 +58,13 @@ PROTOCOL: Schema = {
     "precision": one_of(PRECISIONS),
     "dropout_rng": one_of(RNGS),
 }
-# What a protocol makes of the graph before anything is hidden: pagnn_bench.engine.prepare.
+# Applied to the graph before anything is hidden: pagnn_bench.engine.prepare.
 GRAPH_KEYS: Schema = {"component": one_of(COMPONENTS), "split": or_null(group(DEVELOPMENT))}
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How networks are trained; fields as the keys of ``conf/protocol``."""
+    """How networks are trained; the fields are keys of ``conf/protocol``."""
 
     lr: float
     weight_decay: float
@@ -92,9 +92,9 @@ class TrainingResult:
     Attributes:
         records: one dict per seed, in the order of the stack: status, test_acc, test_macro_f1, test_balanced_acc,
             val_acc, val_loss, best_epoch, epochs, peak_epoch and peak_val_acc, the highest validation accuracy of all
-            epochs, which a rule need not keep (and reason of a failed one, curve if asked for).
-        weights: the weights that each seed was tested with, by name, [1, ...]; None for a failed one;
-            empty unless asked for.
+            epochs, which a rule need not keep (and reason of a failed one, curve on request).
+        weights: the weights that each seed was tested with, by name, [1, ...]; None for a failed one; empty unless
+            requested.
         train_seconds: forward, backward and step of all epochs, evaluation excluded.
         eval_seconds: validation of all epochs and the test evaluations.
         seed_epochs: Σ epochs over the seeds: train_seconds / seed_epochs is the time of one epoch of one seed.
@@ -121,14 +121,14 @@ def train(
 ) -> TrainingResult:
     """Train all members of a stack to their own early stop.
 
-    The members share nothing but the matrix products: losses are summed over the stack, so each gradient is that of
-    the seed alone; a member that stops, or whose loss is no longer finite, leaves the stack.
+    The members share only the matrix products: losses are summed over the stack, so each gradient is that of the seed
+    alone; a member that stops, or whose loss is no longer finite, leaves the stack.
 
     Args:
         network: S stacked networks.
         graph: labels and split.
-        protocol: optimiser and stopping rule; one per member in a stack of settings, which may differ in learning rate
-            and weight decay only.
+        protocol: optimiser and stopping rule; one per member in a stack of settings, which may differ only in learning
+            rate and weight decay.
         dropout_seeds: one per member.
         device: where the network lives.
         keep_curve: keep the training loss of every epoch in the record.
@@ -137,25 +137,12 @@ def train(
         look_every: epochs from one look at the scores to the next, which changes no record; None: as suits the device.
         keep_weights: keep the weights that were tested.
     """
-    nodes = {part: torch.from_numpy(getattr(graph.split, part)) for part in PARTS}
-    scored = None
-    if graph.split.scored is not None:
-        nodes["test"] = torch.from_numpy(graph.split.scored)
-        scored = nodes["test"].to(device)
-    labels = {part: torch.from_numpy(graph.labels)[index].to(device) for part, index in nodes.items()}
+    labels, scored = _labels(graph, device)
     members = len(dropout_seeds)
     protocols = [protocol] * members if isinstance(protocol, Protocol) else list(protocol)
     protocol = _common(protocols)
-    rates, decays = ([getattr(own, key) for own in protocols] for key in ("lr", "weight_decay"))
-    stack = Stack(
-        network,
-        StackedAdam(network, rates, decays, protocol.decay),
-        DropoutStreams(dropout_seeds, device, dropout_rates, protocol.dropout_rng),
-        stopping_rule(protocol.stopping, members, protocol.patience),
-        alive=np.arange(members),
-        place=np.arange(members),
-        kept=[{} for _ in range(members)],
-    )
+    streams = DropoutStreams(dropout_seeds, device, dropout_rates, protocol.dropout_rng)
+    stack = _new_stack(network, protocols, streams)
     result = TrainingResult(records=[{} for _ in range(members)])
     if keep_weights:
         result.weights = [None] * members
@@ -181,8 +168,7 @@ def train(
                     result.records[member] = record
                 if keep_weights:
                     for k in np.flatnonzero(done & ~scores.diverged):
-                        own = {name: values[k : k + 1].clone() for name, values in stack.best.items()}
-                        result.weights[trained[k]] = own
+                        result.weights[trained[k]] = stack.best_of(int(k))
                 stack.select(np.flatnonzero(~done))
             result.eval_seconds += time.perf_counter() - start
             result.seed_epochs += len(trained)
@@ -202,8 +188,33 @@ def train(
     return result
 
 
+def _labels(graph: IncompleteGraph, device: torch.device) -> tuple[dict[str, Tensor], Tensor | None]:
+    """The labels of every part of the split, and which of the test nodes are scored (None: all)."""
+    nodes = {part: torch.from_numpy(getattr(graph.split, part)) for part in PARTS}
+    scored = None
+    if graph.split.scored is not None:
+        nodes["test"] = torch.from_numpy(graph.split.scored)
+        scored = nodes["test"].to(device)
+    return {part: torch.from_numpy(graph.labels)[index].to(device) for part, index in nodes.items()}, scored
+
+
+def _new_stack(network: StackedNetwork, protocols: Sequence[Protocol], streams: DropoutStreams) -> Stack:
+    """All members, before the first epoch."""
+    common, members = protocols[0], len(protocols)
+    rates, decays = ([getattr(own, key) for own in protocols] for key in ("lr", "weight_decay"))
+    return Stack(
+        network,
+        StackedAdam(network, rates, decays, common.decay),
+        streams,
+        stopping_rule(common.stopping, members, common.patience),
+        alive=np.arange(members),
+        place=np.arange(members),
+        kept=[{} for _ in range(members)],
+    )
+
+
 class _Scores(NamedTuple):
-    """An epoch of the stack, each float [S]."""
+    """The scores of one epoch, each float [S]."""
 
     train_loss: np.ndarray
     val_loss: np.ndarray
@@ -211,16 +222,16 @@ class _Scores(NamedTuple):
 
     @property
     def diverged(self) -> np.ndarray:
-        """bool [S]: whose loss is no longer a finite number."""
+        """bool [S]: True where the loss is no longer finite."""
         return ~(np.isfinite(self.train_loss) & np.isfinite(self.val_loss))
 
     def of(self, members: np.ndarray) -> _Scores:
-        """Those of some members only."""
+        """The scores of only these members."""
         return _Scores(*(values[members] for values in self))
 
 
 class _Window(NamedTuple):
-    """Epochs that were trained before anybody looked at what came out: scores and weights after each of them."""
+    """Epochs that were trained between two looks at the scores: scores and weights after each of them."""
 
     scores: list[_Scores]
     weights: list[dict[str, Tensor]]
@@ -229,7 +240,7 @@ class _Window(NamedTuple):
 
 
 def _look_every(stack: Stack, device: torch.device) -> int:
-    """How many epochs to train at a time; 1 where nothing has to be waited for."""
+    """How many epochs to train at a time; 1 if reading costs no waiting."""
     if device.type == "cpu":
         return 1
     size = sum(p.numel() * p.element_size() for p in stack.weights().values())
@@ -237,14 +248,14 @@ def _look_every(stack: Stack, device: torch.device) -> int:
 
 
 def _train_window(stack: Stack, labels: Mapping[str, Tensor], epochs: int, clock: Clock) -> _Window:
-    """Train some epochs, and read once from the device."""
+    """Train some epochs and read from the device once."""
     scores, weights, moments = [], [], [clock.now()]
     for _ in range(epochs):
         losses = _train_step(stack, labels["train"])
         moments.append(clock.now())
         scores.append(_validate(stack, losses, labels["val"]))
         now = stack.weights()
-        # The next step changes them in place.
+        # Copied, because the next step changes them in place.
         weights.append(now if epochs == 1 else {name: p.clone() for name, p in now.items()})
         moments.append(clock.now())
     read = torch.stack(scores).double().cpu().numpy()  # the only transfer from the device
@@ -258,7 +269,7 @@ def _train_window(stack: Stack, labels: Mapping[str, Tensor], epochs: int, clock
 
 
 def _train_step(stack: Stack, labels: Tensor) -> Tensor:
-    """One step of every member; their training losses [S] before it."""
+    """Make one step with every member; returns their training losses [S] before it."""
     stack.network.zero_grad(set_to_none=True)
     losses = stack.network.backward(stack.streams, lambda logits: _losses(logits, labels))
     stack.optimizer.step()
@@ -273,7 +284,7 @@ def _validate(stack: Stack, losses: Tensor, labels: Tensor) -> Tensor:
 
 
 def _keep_best(stack: Stack, scores: _Scores, weights: Mapping[str, Tensor], epoch: int) -> np.ndarray:
-    """Keep the weights of an epoch where the rule says that they are the best so far; who is to stop, bool [S]."""
+    """Keep the weights that the rule calls the best so far; returns which members stop, bool [S]."""
     best, stop = stack.rule.update(scores.val_loss, scores.val_acc)
     if best.any():
         stack.remember(best, weights)
@@ -296,7 +307,7 @@ def _finish(
 ) -> list[dict[str, Any]]:
     """The records of the members that are done, in stack order; their best weights are tested here, once.
 
-    ``labels`` belong to the test nodes, or to those places of them that are ``scored``.
+    ``labels`` are those of the test nodes, or of those among them that are ``scored``.
     """
     good = np.flatnonzero(done & ~diverged)
     scores: dict[int, dict[str, float]] = {}
@@ -304,8 +315,8 @@ def _finish(
         index = torch.from_numpy(good).to(labels.device)
         counts = []
         with torch.no_grad():
-            for few in index.split(TESTED_AT_ONCE):
-                best = {name: b.index_select(0, few) for name, b in stack.best.items()}
+            for chunk in index.split(TESTED_AT_ONCE):
+                best = {name: b.index_select(0, chunk) for name, b in stack.best.items()}
                 logits = torch.func.functional_call(stack.network, best, ("test", None))
                 logits = logits if scored is None else logits.index_select(1, scored)
                 counts.append(confusion(logits, labels).cpu().numpy())
@@ -326,7 +337,7 @@ def _finish(
 
 
 def _common(protocols: Sequence[Protocol]) -> Protocol:
-    """What the members of a stack must have in common, as the protocol of the first."""
+    """The protocol of the first member, after a check that the others differ only where they may."""
     first = protocols[0]
     if any(replace(own, lr=first.lr, weight_decay=first.weight_decay) != first for own in protocols):
         raise ValueError("the members of a stack differ in more than learning rate and weight decay")

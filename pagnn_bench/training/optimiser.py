@@ -1,4 +1,4 @@
-"""Adam for a stack of networks, whose members may have learning rates and weight decays of their own."""
+"""Adam for a stack of networks, whose members may differ in learning rate and weight decay."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from torch import Tensor
 
 from pagnn_bench.nn.network import StackedNetwork
 
-# Which parameters the L2 penalty is on: all of them, as in GCNmf's code and that of PaGNN's authors, or the weights of
+# The parameters under the L2 penalty: all of them, as in GCNmf's code and that of PaGNN's authors, or the weights of
 # the first layer, as in Kipf and Welling's.
 DECAYS = ("all", "first")
 FIRST_LAYER = ("weight1",)  # of networks that do not name it themselves
-BETAS, EPSILON = (0.9, 0.999), 1e-8  # torch's defaults, which are those of the paper of Adam
+BETAS, EPSILON = (0.9, 0.999), 1e-8  # torch's defaults, which are those of the Adam paper
 
 
 class StackedAdam:
     """Adam with coupled L2 over the stacked parameters [S, ...] of a network.
 
-    Neighbours in the stack that share a setting are one slice of every parameter, and a slice is what torch's fused
-    Adam sees: so a member gets the digits that it gets in a stack of its own setting only.
+    Neighbours in the stack that share a setting form one slice of every parameter, and torch's fused Adam works on
+    slices: so a member gets the same digits as in a stack with only its own setting.
 
-    The moments stand here and not in a ``torch.optim.Adam``, which loads torch's compiler when it is first made: two of
-    the five seconds of processor time that a short run took.
+    The moments are kept here and not in a ``torch.optim.Adam``, which loads torch's compiler when it is first made:
+    that took two of the five seconds of processor time of a short run.
 
     Args:
         network: its parameters have the members as first dimension.
@@ -38,7 +38,7 @@ class StackedAdam:
         self, network: StackedNetwork, rates: Sequence[float], decays: Sequence[float], decay: str
     ) -> None:
         self.settings, self.decay = list(zip(rates, decays)), decay
-        # What has no gradient (the buffers of a module) is not the optimiser's.
+        # Parameters without a gradient (the buffers of a module) are not optimised.
         self.parameters = {name: p for name, p in network.named_parameters() if p.requires_grad}
         first_layer = getattr(network, "first_layer", FIRST_LAYER)
         sizes = [len(list(same)) for _, same in groupby(self.settings)]
@@ -80,11 +80,11 @@ class StackedAdam:
             )
 
     def selected(self, network: StackedNetwork, keep: np.ndarray) -> Self:
-        """The optimiser of the members that go on, whose parameters the network holds already."""
+        """The optimiser of the remaining members, whose parameters the network already holds."""
         rates, decays = zip(*(self.settings[k] for k in keep))
-        after = type(self)(network, rates, decays, self.decay)
-        after.moments = {name: moments.selected(keep) for name, moments in self.moments.items()}
-        return after
+        optimiser = type(self)(network, rates, decays, self.decay)
+        optimiser.moments = {name: moments.selected(keep) for name, moments in self.moments.items()}
+        return optimiser
 
 
 class _Moments(NamedTuple):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 def confusion(logits: Tensor, labels: Tensor) -> Tensor:
-    """How often class a is taken for class b, by member: logits [S, m, C], labels [m] → int64 [S, C, C]."""
+    """How often class a is predicted as class b, per member: logits [S, m, C], labels [m] → int64 [S, C, C]."""
     members, _, classes = logits.shape
     member = torch.arange(members, device=labels.device)[:, None]
     pair = (member * classes + labels) * classes + logits.argmax(dim=2)  # [S, m], a number for (member, a, b)
@@ -20,7 +20,7 @@ def confusion(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def scores_of(counts: np.ndarray) -> dict[str, float]:
-    """What a record says of the test nodes.
+    """The scores on the test nodes, as recorded.
 
     Args:
         counts: [C, C], rows are true classes.

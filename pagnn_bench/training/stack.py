@@ -1,4 +1,4 @@
-"""The seeds that train together: who is still in training, and the best weights seen of each."""
+"""The seeds that train together: which are still in training, and the best weights of each so far."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from pagnn_bench.training.stopping import StoppingRule
 
 @dataclass
 class Stack:
-    """The seeds still in training, and the best weights seen of each.
+    """The seeds still in training, and the best weights of each so far.
 
-    ``place`` says where they are in the network. Between two looks at what came out, the network still trains members
-    that are done; they leave it in :meth:`shrink`.
+    ``place`` says where they are in the network. Between two looks at the scores, the network also trains members that
+    are done; they leave it in :meth:`shrink`.
     """
 
     network: StackedNetwork
@@ -34,11 +34,11 @@ class Stack:
     best: dict[str, Tensor] = field(default_factory=dict)
 
     def weights(self) -> dict[str, Tensor]:
-        """The present weights of all members of the network."""
+        """The current weights of all members of the network."""
         return {name: p.detach() for name, p in self.network.named_parameters()}
 
     def remember(self, members: np.ndarray, weights: Mapping[str, Tensor]) -> None:
-        """Keep a copy of these members (bool [S]) of some weights of the network."""
+        """Keep a copy of the given weights of these members (bool [S])."""
         if not self.best:
             index = self._index(self.place)
             self.best = {name: p.index_select(0, index) for name, p in weights.items()}
@@ -48,15 +48,19 @@ class Stack:
             self.best[name].index_copy_(0, index, p.index_select(0, source))
 
     def select(self, keep: np.ndarray) -> None:
-        """Go on with these members only: patience and best weights; the network follows in :meth:`shrink`."""
+        """Continue with only these members: patience and best weights; the network follows in :meth:`shrink`."""
         index = self._index(keep)
         self.best = {name: b.index_select(0, index) for name, b in self.best.items()}
         self.rule.select(keep)
         self.alive, self.place = self.alive[keep], self.place[keep]
         self.kept = [self.kept[k] for k in keep]
 
+    def best_of(self, member: int) -> dict[str, Tensor]:
+        """A copy of the best weights of one member, by name, [1, ...]."""
+        return {name: values[member : member + 1].clone() for name, values in self.best.items()}
+
     def shrink(self) -> None:
-        """Let members that are done leave the network: weights, optimiser state and dropout streams."""
+        """Remove members that are done from the network: weights, optimiser state and dropout streams."""
         if len(self.place) == len(self.streams):
             return
         index = self._index(self.place)

@@ -24,12 +24,12 @@ class StoppingRule(ABC):
         self.best_acc = np.full(members, -np.inf)
         self.waited = np.zeros(members, dtype=np.int64)
         self.epoch = 0
-        # When the accuracy was at its highest for the first time.
+        # The first epoch with the highest accuracy.
         self.peak_epoch = np.zeros(members, dtype=np.int64)
 
     @abstractmethod
     def judge(self, loss: np.ndarray, acc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(progress, best), bool [S]: resets the patience counter; these weights are the ones to keep."""
+        """(progress, best), bool [S]: reset the patience counter; keep these weights."""
 
     def update(self, loss: np.ndarray, acc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Take in one epoch.
@@ -49,14 +49,14 @@ class StoppingRule(ABC):
         return best, (self.waited >= self.patience) & (self.epoch > self.patience + self.grace)
 
     def select(self, keep: np.ndarray) -> None:
-        """Go on with these members of the stack only."""
+        """Continue with only these members of the stack."""
         self.best_loss, self.best_acc, self.waited, self.peak_epoch = (
             values[keep] for values in (self.best_loss, self.best_acc, self.waited, self.peak_epoch)
         )
 
 
 class ValLoss(StoppingRule):
-    """The paper's sentence: stop when the validation loss has not decreased for ``patience`` epochs (a tie is none)."""
+    """The paper's rule: stop when the validation loss has not decreased for ``patience`` epochs (ties do not count)."""
 
     def judge(self, loss: np.ndarray, acc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         better = loss < self.best_loss
@@ -66,7 +66,7 @@ class ValLoss(StoppingRule):
 class Either(StoppingRule):
     """Rule of GCNmf's and the authors' later code: loss *or* accuracy at its best, ties included, resets the counter.
 
-    The weights kept are those of the last epoch at which *both* were at their best.
+    It keeps the weights of the last epoch at which *both* were at their best.
     """
 
     def judge(self, loss: np.ndarray, acc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -75,7 +75,7 @@ class Either(StoppingRule):
 
 
 class ValAcc(StoppingRule):
-    """Rule of the code of FP and PCFI: only a validation accuracy above all earlier ones counts, and is kept."""
+    """Rule of the code of FP and PCFI: only a validation accuracy above all earlier ones counts as progress."""
 
     grace: ClassVar[int] = 1  # as in that code
 
@@ -85,17 +85,16 @@ class ValAcc(StoppingRule):
 
 
 class Window(StoppingRule):
-    """Rule of Kipf and Welling's code: stop once the validation loss is above the mean of the last ``patience`` epochs.
+    """Rule of Kipf and Welling's code: stop once the validation loss is above its mean of the last ``patience`` epochs.
 
-    Nothing is restored: the weights of the last epoch are kept. (Their validation loss includes the L2 penalty, ours
-    does not.)
+    It keeps the weights of the last epoch. (Their validation loss includes the L2 penalty, ours does not.)
     """
 
     grace: ClassVar[int] = 1  # as in that code
 
     def __init__(self, members: int, patience: int) -> None:
         super().__init__(members, patience)
-        self.recent = np.zeros((0, members))  # the losses of the last epochs, at most ``patience``
+        self.recent = np.zeros((0, members))  # the losses of the last epochs, at most ``patience`` of them
 
     def judge(self, loss: np.ndarray, acc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.ones(len(loss), dtype=bool), np.ones(len(loss), dtype=bool)

@@ -97,7 +97,7 @@ def test_an_average_that_hangs_on_one_cell_with_two_masks_is_undecided(store):
         save_trials(store, cell, lambda mask, seed, x=lead: 60 + x[mask], masks=range(2), seeds=[0])
     part = check(store, N_OVER_M).parts[0]
     assert float(part.numbers["p"]) < 0.05
-    assert part.note == "It hangs on a cell with too few masks (1.0 degrees of freedom)."
+    assert part.note == "It hinges on a cell with too few masks (1.0 degrees of freedom)."
     assert part.verdict == UNDECIDED
 
 
@@ -115,17 +115,17 @@ def test_a_single_mask_decides_nothing(store):
     accuracy(store, {"pagnn_n": 90.0, "pagnn_m": 10.0}, masks=1)
     part = check(store, N_OVER_M).parts[0]
     assert part.verdict == UNDECIDED
-    assert "single mask" in part.note
+    assert "one mask" in part.note
 
 
 def test_what_was_not_run_is_named_and_leaves_the_claim_undecided(store):
     accuracy(store, {"pagnn_n": 72.0, "pagnn_m": 71.9, "mf": 60.0}, kinds=("type1", "type2"))
     claim = check(store, IMPUTATION)
     assert claim.verdict == UNDECIDED
-    verdicts = {part.what: part.verdict for part in claim.parts}
+    verdicts = {part.title: part.verdict for part in claim.parts}
     assert verdicts["PaGNN-N against MF, Type 2"] == HOLDS
     assert verdicts["PaGNN-M against GAIN, Type 1"] == UNDECIDED
-    assert next(part for part in claim.parts if "GAIN" in part.what).note == "Not run: GAIN."
+    assert next(part for part in claim.parts if "GAIN" in part.title).note == "Not run: GAIN."
     assert claim.summary == "Of 12 comparisons: 4 hold at rates 0.1, 0.5, 8 undecided."
 
 
@@ -228,7 +228,7 @@ def test_faster_than_the_others_needs_repeats(store):
     timed(store, "gain", 100.0, repeats=1)
     timed(store, "gcnmf", 100.0)
     timed(store, "pagnn_n", 10.0)
-    verdicts = {part.what: part.verdict for part in check(store, FASTER).parts}
+    verdicts = {part.title: part.verdict for part in check(store, FASTER).parts}
     assert verdicts["PaGNN-N against GAIN"] == UNDECIDED
     assert verdicts["PaGNN-N against GCNmf"] == HOLDS
     assert verdicts["PaGNN-M against GCNmf"] == UNDECIDED

@@ -14,7 +14,6 @@ from pagnn_bench.analysis.paper import (
     METHODS,
     RATES,
     TABLES,
-    paper_accuracy,
     paper_datasets,
     paper_entries,
 )
@@ -76,5 +75,5 @@ def test_what_there_is():
     assert Counter(key[2] for key in entries) == {name: 20 if name == "sat" else 40 for name in METHODS}
     assert {key[1] for key in entries} == set(DATASETS) == set(paper_datasets())
     assert {key[2] for key, entry in entries.items() if entry.copied} == {"vae", "gain", "gcnmf"}
-    assert paper_accuracy("type1", "cora", "pagnn_n", 0.1) == 81.78
-    assert paper_accuracy("type2", "cora", "sat", 0.1) is None
+    assert paper_entries()["type1", "cora", "pagnn_n", 0.1].accuracy == 81.78
+    assert ("type2", "cora", "sat", 0.1) not in paper_entries()

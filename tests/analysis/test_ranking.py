@@ -132,7 +132,7 @@ def test_a_method_with_fewer_masks_is_shown_but_not_ranked():
     assert "not ranked: 2 of 5 masks" in markdown(short, contender("best", BEST), contender("far", FAR))
 
 
-def test_failed_trials_are_in_no_mean_and_are_told():
+def test_failed_trials_are_left_out_of_means_and_counted():
     shaky = contender("shaky", {mask: [value, None] for mask, value in enumerate(BEST)})
     gone = contender("gone", {mask: [None] for mask in range(5)})
     near, far = contender("near", NEAR), contender("far", FAR)
@@ -184,7 +184,7 @@ def test_one_method_only():
     assert "at 81.00 %: none of the other 2 can be ranked, so" in advise(
         rank([contender("a", BEST), *broken])
     )
-    assert advise(rank([contender("a", [None])])).startswith("No method has a trial that ended")
+    assert advise(rank([contender("a", [None])])).startswith("No method has a finished trial")
 
 
 def test_the_sentence_says_how_many_were_compared():

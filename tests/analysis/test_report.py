@@ -93,7 +93,7 @@ def test_one_trial_of_a_users_own_method(store, capsys):
     assert label not in html
     assert "&lt;/script&gt;&lt;script&gt;alert(1)" in html
     assert "61.00" in html
-    assert "There is no number to set beside the paper" in html
+    assert "There is no number to compare with the paper" in html
 
 
 def test_a_whole_report(store, capsys):

@@ -130,7 +130,7 @@ def test_a_sweep_that_differs_or_breaks_off_is_an_error(folder, capsys, monkeypa
         parallel, "run_sweep", lambda words, cores: RUN_SWEEP([*words, "data.num_val=0"], cores)
     )
     assert main(SWEEP) == 2
-    assert "a sweep broke off" in capsys.readouterr().err
+    assert "a sweep failed" in capsys.readouterr().err
 
 
 def test_peak_memory_is_that_of_a_process_of_its_own(folder):
@@ -199,7 +199,7 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize(("words", "sentence"), SENTENCES.items())
-def test_a_wrong_request_is_told_in_one_sentence(words, sentence, capsys, folder):
+def test_a_wrong_request_is_refused_in_one_sentence(words, sentence, capsys, folder):
     assert main([*QUICK, *words]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

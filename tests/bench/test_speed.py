@@ -59,7 +59,7 @@ def test_the_memory_of_a_gpu_has_a_column_where_it_was_measured(document):
     text = to_markdown(make_table(measured))
     header, plain, ours = (line for line in text.splitlines() if line.startswith("|") and "---" not in line)
     assert [line.split("|")[-2].strip() for line in (header, plain, ours)] == ["GPU MB", "", "321"]
-    assert "GPU: the most that its tensors took." in text
+    assert "GPU: peak memory of its tensors." in text
     assert "Measured on: NVIDIA T4, driver 550.54.14, CUDA 12.4, A processor" in text
 
 

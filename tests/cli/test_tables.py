@@ -58,7 +58,7 @@ def test_the_table_of_datasets_without_data_at_hand(store, tmp_path, monkeypatch
     assert main(["tables", "--table", "data"]) == 0
     text = capsys.readouterr().out
     assert "143663" in text
-    assert "Not at hand here: Cora" in text
+    assert "Not available here: Cora" in text
 
 
 def test_reading_needs_no_torch(store):

@@ -71,12 +71,12 @@ def test_the_paper_s_setting_is_the_default():
 
 def test_help_names_every_key_and_its_default(capsys):
     assert main(["run", "--help"]) == 0
-    told = dict(re.findall(r"^  (\w+)=(\S+)  +\S", capsys.readouterr().out, re.MULTILINE))
+    listed = dict(re.findall(r"^  (\w+)=(\S+)  +\S", capsys.readouterr().out, re.MULTILINE))
     expected = {
         key: value["name"] if key in GROUPS and value else "null" if value is None else str(value).lower()
         for key, value in {"experiment": None, **composed()}.items()
     }
-    assert told == expected
+    assert listed == expected
 
 
 def test_every_yaml_file_is_a_choice_or_part_of_one():
@@ -87,7 +87,7 @@ def test_every_yaml_file_is_a_choice_or_part_of_one():
     assert all(f"base/{part}@" in text for part in parts)
 
 
-# PaGNN's authors' methods have the paper's setting, as under protocol=shared; a module of one's own has no authors.
+# PaGNN's authors' methods have the paper's setting, as under protocol=shared; a user's module has no authors.
 OWN = {"pagnn_m", "pagnn_n", "pagcn"}
 READ = {  # what protocol=paper reads of a block `published`, by the group that has the key
     "method": {"hidden", "dropout", "input_dropout", "layers"},

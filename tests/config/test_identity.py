@@ -102,7 +102,7 @@ def test_hyper_parameters_keep_the_random_numbers():
     assert changed("method.hidden", 64).trial_seed("weights", 0, 0) == BASE.trial_seed("weights", 0, 0)
 
 
-def test_a_file_of_ones_own_is_known_by_its_content(tmp_path):
+def test_users_files_are_identified_by_their_content(tmp_path):
     config = copy.deepcopy(CONFIG)
     one, two = tmp_path / "one.npz", tmp_path / "two.npz"
     one.write_bytes(b"a")

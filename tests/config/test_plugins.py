@@ -95,9 +95,9 @@ def test_its_file_says_what_its_defaults_are(install):
         Cell.from_config(compose_combinations(["method=good", "data=ring", "method.value=0.002"])[0])
     )
     found = find_variants(cells)
-    told = [(cell.method["name"], found[cell.hash]["method"]) for cell in cells]
+    settings = [(cell.method["name"], found[cell.hash]["method"]) for cell in cells]
     # The most common setting is not the default: the file decides.
-    assert told == [
+    assert settings == [
         *(("good", ""), ("good", "dropout=0.2"), ("pagnn_n", ""), ("pagnn_n", "dropout=0.2")),
         ("good", "value=0.002"),
     ]

@@ -113,7 +113,7 @@ def test_the_stack_is_halved_and_the_size_remembered(monkeypatch):
     executor, tried = Executor(CPU, 1), fits(2, monkeypatch)
     halved = executor.run(cell, 0, range(7))
     assert tried == [7, 3, 1, 1, 1, 1, 1, 1, 1]
-    assert halved.note == "zero on synthetic: 3 trials at once do not fit into memory; from here on 1."
+    assert halved.note == "zero on synthetic: 3 trials at once do not fit into memory; continuing with 1."
     assert halved.facts["stack"] == 1
     assert halved.facts["prepare_seconds"] <= halved.facts["total_seconds"], "prepared once"
     assert halved.facts["seed_epochs"] == sum(record["epochs"] for record in halved.records)
@@ -169,7 +169,7 @@ def test_halves_through_the_command(folder, capfd, n_jobs):
     ]
     assert main(words) == 0
     err = capfd.readouterr().err
-    assert err.count("hungry on synthetic: 4 trials at once do not fit into memory; from here on 2.") == 1
+    assert err.count("hungry on synthetic: 4 trials at once do not fit into memory; continuing with 2.") == 1
     store = Store("results")
     [cell] = store.cells()
     trials = store.load(cell).values()
@@ -183,7 +183,7 @@ def test_the_failure_of_one_trial_has_a_hint(folder, monkeypatch, capsys):
     [failure] = [failure for cell in store.cells() for failure in store.failures(cell)]
     assert failure.error == (
         "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. Not even one trial fits: try device=cpu or "
-        "a smaller method.hidden, or end what else uses the memory."
+        "a smaller method.hidden, or free memory that others use."
     )
 
 

@@ -85,7 +85,7 @@ def test_memory_is_a_bound_and_the_user_is_told(machine):
     machine(4, fitting=2.5)
     choice = choose_processes(jobs_of(10), AUTO)
     assert choice.processes == 2
-    assert choice.note == "Free memory is enough for 2 processes, not 4; n_jobs=4 dares."
+    assert choice.note == "Free memory is enough for 2 processes, not 4; n_jobs=4 uses all of them anyway."
     machine(4, fitting=0.5)
     assert choose_processes(jobs_of(10), AUTO).processes == 1
 

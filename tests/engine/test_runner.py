@@ -233,7 +233,7 @@ def test_a_stopped_run_keeps_what_is_finished_and_says_how_to_go_on(number):
     finally:
         process.kill()
     assert process.returncode == 130
-    assert err.endswith("Stopped. Every finished batch is kept; the same command goes on from here.\n")
+    assert err.endswith("Stopped. Every finished batch is kept; the same command continues from here.\n")
     assert "Traceback" not in err
     assert out == "2 cells, 4 trials: 0 done already, 4 to train.\n"  # that it stopped is the last word
     assert [record["epochs"] for record in records().values()] == [5, 5]

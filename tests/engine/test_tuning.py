@@ -93,7 +93,7 @@ def test_of_equal_settings_the_paper_s_own_wins(tmp_path):
 
 
 def test_a_mask_that_is_reported_is_not_searched_on():
-    with pytest.raises(RequestError, match=r"protocol\.tuning\.mask=3: masks=5 has it, too"):
+    with pytest.raises(RequestError, match=r"protocol\.tuning\.mask=3: masks=5 contains it, too"):
         tries(tuned("protocol.tuning.mask=3"))
 
 

@@ -296,7 +296,7 @@ def test_names_of_nodes_do_not_matter(name, pattern):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_key_that_it_does_not_have_is_refused_in_a_sentence(name):
+def test_an_unknown_key_is_refused(name):
     with pytest.raises(RequestError, match=f"method={name}: .*no_such_key"):
         build_method({**config(name)["method"], "no_such_key": 1})
 

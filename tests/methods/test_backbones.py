@@ -118,7 +118,7 @@ def test_settings_of_dropout_train_as_one_stack_only_before_the_gcn():
 
 @pytest.mark.parametrize("name", ["pagnn_n", "pagcn", "mlp"])
 def test_a_method_that_is_a_network_takes_no_other(name):
-    with pytest.raises(RequestError, match=r"method\.network=gat: \w+ is a network of its own"):
+    with pytest.raises(RequestError, match=r"method\.network=gat: \w+ is a network itself"):
         build_method({**config(name)["method"], "network": "gat"})
 
 

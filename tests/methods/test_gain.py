@@ -20,7 +20,15 @@ from pagnn_bench.methods.imputation import imputation_error
 from pagnn_bench.missing import Observed, draw_observed, hide
 from pagnn_bench.nn.noise import Noise
 from tests.conftest import random_graph, random_observed
-from tests.methods.learners import GCN, context, shipped, topic_graph
+from tests.methods.learners import (
+    GCN,
+    PATTERNS,
+    check_seed_decides,
+    context,
+    fill_words,
+    shipped,
+    topic_graph,
+)
 
 FAST = {"width": 16, "iterations": 20}
 
@@ -176,9 +184,9 @@ def test_it_stops_by_itself_and_keeps_the_best_generator(incomplete, monkeypatch
         kept.append((self.step, copy.deepcopy(self.model.state_dict())))
 
     monkeypatch.setattr(module.BestWeights, "restore", spy)
-    told: list[str] = []
-    gain(**FAST | {"patience": 4}).learn(incomplete, context(report=told.append))
-    assert told == [f"GAIN {iteration}/20" for iteration in range(1, 9)]
+    reports: list[str] = []
+    gain(**FAST | {"patience": 4}).learn(incomplete, context(report=reports.append))
+    assert reports == [f"GAIN {iteration}/20" for iteration in range(1, 9)]
     scores = iter([5.0, 4.0])
     gain(**FAST | {"iterations": 4}).learn(incomplete, context())
     (step, weights), (_, shorter) = kept
@@ -226,14 +234,14 @@ def test_fewer_iterations_than_a_check_still_train(incomplete):
 
 def test_without_held_out_entries_it_trains_for_all_iterations(incomplete, monkeypatch):
     monkeypatch.setattr(module.BestWeights, "is_over", lambda *rest: pytest.fail("nothing to judge by"))
-    told: list[str] = []
+    reports: list[str] = []
     gain(**FAST | {"iterations": 150, "patience": 1, "held_out": 0.0}).learn(
-        incomplete, context(report=told.append)
+        incomplete, context(report=reports.append)
     )
-    assert told[-1] == "GAIN 150/150"
+    assert reports[-1] == "GAIN 150/150"
 
 
-def test_no_width_is_the_number_of_attributes_and_no_width_is_larger(incomplete, monkeypatch):
+def test_width_null_is_the_number_of_attributes_which_is_also_the_maximum(incomplete, monkeypatch):
     widths = []
     plain = module.perceptron
     monkeypatch.setattr(module, "perceptron", lambda d, h, g: widths.append((d, h)) or plain(d, h, g))
@@ -243,42 +251,19 @@ def test_no_width_is_the_number_of_attributes_and_no_width_is_larger(incomplete,
 
 
 def test_the_seed_decides_and_the_global_generators_are_left_alone(incomplete):
-    torch.manual_seed(0)
-    state = torch.get_rng_state()
-    first = gain(**FAST).learn(incomplete, context(1))
-    assert torch.equal(torch.get_rng_state(), state)
-    torch.manual_seed(1)
-    np.testing.assert_array_equal(gain(**FAST).learn(incomplete, context(1)), first)
-    assert (gain(**FAST).learn(incomplete, context(2)) != first).any()
+    check_seed_decides(lambda: gain(**FAST), incomplete)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "rate"), [("rows", 0.5), ("rows", 0.99), ("cells", 0.5), ("cells", 0.99)]
-)
+@PATTERNS
 @pytest.mark.parametrize("round_", [False, True])
 def test_fills_with_probabilities_or_whole_numbers(pattern, rate, round_):
-    """Type 1: one row, up to the noise, for all nodes without attributes. A column nobody has seen is filled with 0."""
-    graph = random_graph()
-    observed = draw_observed({"pattern": pattern, "exact": False}, rate, graph.features.shape, seed=3)
-    if pattern == "cells":
-        cells = observed.dense().copy()
-        cells[:, 2], cells[[0, 7]], cells[5, 5] = False, False, True
-        observed = Observed(cells.shape, cells=cells)
-    filled = gain(**FAST, round=round_).impute(hide(graph, observed), context())
-    known = observed.dense()
-    np.testing.assert_array_equal(filled[known], graph.features.toarray()[known])
-    assert np.isfinite(filled).all()
-    assert filled[~known].min() >= 0
-    assert filled[~known].max() <= 1
-    if (
-        rate < 0.9
-    ):  # of a column in which all observed entries are the same, as all are at 0.99, these are filled in
+    """All nodes without attributes get the same row, up to the noise."""
+    filled, known = fill_words(gain(**FAST, round=round_), pattern, rate)
+    if rate < 0.9:  # at 0.99 all observed entries of a column are equal, and that value is filled in
         assert np.isin(filled[~known], (0, 1)).all() == round_
     blind = filled[~known.any(axis=1)]
-    if not round_:  # rounding sets apart what lies on either side of 1/2, however near
+    if not round_:  # rounding separates values on either side of 1/2, however close
         np.testing.assert_allclose(blind, np.repeat(blind[:1], len(blind), axis=0), atol=0.02)
-    if pattern == "cells":
-        assert (filled[:, 2] == 0).all()
 
 
 def test_a_column_with_one_observed_value_is_filled_with_it():
@@ -328,7 +313,7 @@ def test_beats_mean_filling_where_words_have_topics():
         ("hidden", 0),
     ],
 )
-def test_wrong_values_are_refused_in_a_sentence(key, value):
+def test_wrong_values_name_key_and_value(key, value):
     with pytest.raises(RequestError, match=f"method.{key}={value}: (give a|choose) "):
         gain(**{key: value})
 

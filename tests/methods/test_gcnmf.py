@@ -120,7 +120,7 @@ def test_learns_something_and_moves_the_mixture(pattern):
     assert 1 / 3 <= prepared.facts["largest_component"] <= 1
 
 
-def test_per_seed_is_told_to_the_executor():
+def test_per_seed_reaches_the_executor():
     assert gcnmf(per_seed=True).per_seed
     assert not gcnmf().per_seed
 

@@ -91,7 +91,7 @@ def test_the_second_time_nothing_is_learned_and_the_signal_is_the_same(incomplet
     )
 
 
-def test_anew_learns_though_there_is_a_file_and_replaces_it(incomplete, tmp_path):
+def test_relearning_ignores_a_cached_file_and_replaces_it(incomplete, tmp_path):
     Dice().signal(incomplete, context(tmp_path))
     (path,) = tmp_path.iterdir()
     path.write_bytes(b"what was kept")
@@ -103,7 +103,7 @@ def test_anew_learns_though_there_is_a_file_and_replaces_it(incomplete, tmp_path
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "foreign"])
-def test_a_damaged_file_is_named_and_learned_anew(incomplete, tmp_path, caplog, damage):
+def test_a_damaged_file_gets_a_warning_and_is_learned_again(incomplete, tmp_path, caplog, damage):
     first = Dice().signal(incomplete, context(tmp_path))
     (path,) = tmp_path.iterdir()
     content = bytearray(path.read_bytes())

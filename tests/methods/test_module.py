@@ -256,7 +256,7 @@ def test_what_cannot_be_called_is_refused_at_once(name, sentence):
 
 
 @pytest.mark.parametrize(("name", "sentence"), WHEN_RUN.items())
-def test_what_goes_wrong_in_a_module_is_told_in_a_sentence(incomplete, name, sentence):
+def test_errors_in_a_module_become_one_sentence(incomplete, name, sentence):
     with pytest.raises(RequestError, match=rf"method\.module=tests.methods.modules.{name}: .*{sentence}"):
         records(module(name), incomplete, [0])
 

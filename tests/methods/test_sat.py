@@ -305,7 +305,7 @@ def test_in_the_whole_harness(rate, tmp_path):
     assert ("impute_rmse" in first.facts) == (rate > 0)
 
 
-def test_type_2_is_refused_in_one_sentence_that_says_why(tmp_path, monkeypatch, capsys):
+def test_type_2_is_refused_with_the_reason(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["run", "method=sat", "data=synthetic", "missing=type2", "masks=1", "seeds=1"]) == 2
     said = capsys.readouterr().err.strip()
@@ -372,8 +372,7 @@ def test_the_last_epoch_is_kept_unless_the_best_is_asked_for(monkeypatch):
     assert np.abs(last - first).max() > 0
 
 
-def test_calibration_is_no_part_of_what_is_kept(tmp_path):
-    """Both forms share one training."""
+def test_calibrated_or_not_share_one_cached_training(tmp_path):
     context = dataclasses.replace(CONTEXT, cache=tmp_path)
     for calibrated in (True, False):
         sat(calibrated=calibrated).impute(incomplete(), context)

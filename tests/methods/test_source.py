@@ -38,7 +38,7 @@ class Mine(LearnedImputation):
 
 @pytest.fixture
 def lab(tmp_path, monkeypatch):
-    """A folder of one's own with a learned imputation in several files."""
+    """A user's folder with a learned imputation in several files."""
     folder = tmp_path / "lab"
     folder.mkdir()
     for name, text in FILES.items():

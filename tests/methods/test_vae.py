@@ -14,10 +14,19 @@ from pagnn_bench.baselines.mf import MeanFilling
 from pagnn_bench.baselines.vae import VAE, Network, smoothed_means
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.methods.imputation import imputation_error
-from pagnn_bench.missing import Observed, draw_observed, hide
+from pagnn_bench.missing import draw_observed, hide
 from pagnn_bench.nn.dropout import DropoutStreams
 from tests.conftest import random_graph, random_observed
-from tests.methods.learners import CPU, GCN, context, shipped, topic_graph
+from tests.methods.learners import (
+    CPU,
+    GCN,
+    PATTERNS,
+    check_seed_decides,
+    context,
+    fill_words,
+    shipped,
+    topic_graph,
+)
 
 FAST = {"width": 16, "latent": 4, "epochs": 20}
 
@@ -122,9 +131,9 @@ def test_nodes_without_attributes_do_not_train(monkeypatch):
 def test_it_stops_by_itself_and_keeps_the_best_weights(incomplete, monkeypatch):
     scores = iter([5.0, 4.0, 6.0, 6.0, 6.0, 1.0])
     monkeypatch.setattr(VAE, "_surprise", lambda self, *rest: next(scores))
-    told: list[str] = []
-    stopped = vae(**FAST | {"patience": 3}).learn(incomplete, context(report=told.append))
-    assert told == [f"VAE {epoch}/20" for epoch in range(1, 6)]
+    reports: list[str] = []
+    stopped = vae(**FAST | {"patience": 3}).learn(incomplete, context(report=reports.append))
+    assert reports == [f"VAE {epoch}/20" for epoch in range(1, 6)]
     scores = iter([5.0, 4.0])
     np.testing.assert_array_equal(vae(**FAST | {"epochs": 2}).learn(incomplete, context()), stopped)
 
@@ -137,41 +146,20 @@ def test_the_score_is_the_cross_entropy_of_the_held_out_entries():
     p = torch.sigmoid(model(x * ~held)).detach().numpy()
     terms = [-np.log(p[i, f] if x[i, f] else 1 - p[i, f]) for i, f in np.argwhere(held.numpy())]
     method = vae(batch=4)
-    found = method._surprise(model, method._judged(x, ~held, held))
-    assert found == pytest.approx(np.mean(terms), rel=1e-5)
+    score = method._surprise(model, method._judged(x, ~held, held))
+    assert score == pytest.approx(np.mean(terms), rel=1e-5)
 
 
 def test_the_seed_decides_and_the_global_generators_are_left_alone(incomplete):
-    torch.manual_seed(0)
-    state = torch.get_rng_state()
-    first = vae(**FAST).learn(incomplete, context(1))
-    assert torch.equal(torch.get_rng_state(), state)
-    torch.manual_seed(1)
-    np.testing.assert_array_equal(vae(**FAST).learn(incomplete, context(1)), first)
-    assert (vae(**FAST).learn(incomplete, context(2)) != first).any()
+    check_seed_decides(lambda: vae(**FAST), incomplete)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "rate"), [("rows", 0.5), ("rows", 0.99), ("cells", 0.5), ("cells", 0.99)]
-)
+@PATTERNS
 def test_fills_with_probabilities(pattern, rate):
-    """Type 1: one row for all nodes without attributes. A column that nobody has seen is filled with 0."""
-    graph = random_graph()
-    observed = draw_observed({"pattern": pattern, "exact": False}, rate, graph.features.shape, seed=3)
-    if pattern == "cells":
-        cells = observed.dense().copy()
-        cells[:, 2], cells[[0, 7]], cells[5, 5] = False, False, True
-        observed = Observed(cells.shape, cells=cells)
-    filled = vae(**FAST).impute(hide(graph, observed), context())
-    known = observed.dense()
-    np.testing.assert_array_equal(filled[known], graph.features.toarray()[known])
-    assert np.isfinite(filled).all()
-    assert filled[~known].min() >= 0
-    assert filled[~known].max() <= 1
+    """All nodes without attributes get the same row."""
+    filled, known = fill_words(vae(**FAST), pattern, rate)
     blind = filled[~known.any(axis=1)]
     np.testing.assert_array_equal(blind, np.repeat(blind[:1], len(blind), axis=0))
-    if pattern == "cells":
-        assert (filled[:, 2] == 0).all()
 
 
 def test_real_values_are_filled_in_their_own_units():
@@ -212,7 +200,7 @@ def test_beats_mean_filling_where_words_have_topics():
         ("hidden", 0),
     ],
 )
-def test_wrong_values_are_refused_in_a_sentence(key, value):
+def test_wrong_values_name_key_and_value(key, value):
     with pytest.raises(RequestError, match=f"method.{key}={value}: give a "):
         vae(**{key: value})
 

@@ -147,8 +147,8 @@ def test_the_gradient_of_weights_is_that_of_finite_differences():
     ("x", "adjacency", "weight", "sentence"),
     [
         ((X, X), DIRECTED, None, "one set of nodes"),
-        (X, torch.ones(3, 4).to_sparse(), None, r"shape \[3, 4\], but there are 3 nodes"),
-        (X, EdgeIndex(DIRECTED, sparse_size=(3, 4)), None, r"shape \[3, 4\], but there are 3 nodes"),
+        (X, torch.ones(3, 4).to_sparse(), None, r"shape \[3, 4\], but x has 3 nodes"),
+        (X, EdgeIndex(DIRECTED, sparse_size=(3, 4)), None, r"shape \[3, 4\], but x has 3 nodes"),
         (X, torch.eye(3).to_sparse(), WEIGHT, "a sparse adjacency has weights of its own"),
         (X, DIRECTED, WEIGHT[:2], r"3 edges need as many weights, not \[2\]"),
         (X, DIRECTED, WEIGHT[:, None], r"3 edges need as many weights, not \[3, 1\]"),

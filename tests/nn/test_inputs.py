@@ -157,7 +157,7 @@ def test_bfloat16_has_the_same_masks_and_nearly_the_same_products(rates):
 @pytest.mark.parametrize("rates", [None, [0.5, 0.25, 0.5]])
 def test_a_dense_input_has_the_digits_of_the_plain_products(masked, rates, monkeypatch):
     """G times the factors, entry by entry, then the products: forward and backward to the last bit."""
-    monkeypatch.setattr(dropout, "MASKED", masked)
+    monkeypatch.setattr(dropout, "MASK_ENTRIES", masked)
     generator = torch.Generator().manual_seed(0)
     matrix = torch.randn(70, 33, generator=generator)
     weight, upper = (torch.randn(3, n, 16, generator=generator) for n in (33, 70))

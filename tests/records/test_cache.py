@@ -150,4 +150,4 @@ def test_a_folder_that_cannot_be_written_to_is_named_and_does_no_harm(tmp_path, 
     found = keep(tmp_path / "file")
     np.testing.assert_array_equal(found.values, VALUES)
     (warning,) = caplog.records
-    assert "some-key.npz could not be kept" in warning.getMessage()
+    assert "some-key.npz could not be saved" in warning.getMessage()

@@ -51,7 +51,7 @@ def test_keys_and_tuples_that_json_changes_do_not_break_the_seal(store):
     assert not store.damaged
 
 
-def test_cells_are_told_apart_and_described(store):
+def test_cells_are_distinguished_and_described(store):
     save(store, ok(0))
     save(store, ok(0), ok(1), cell=OTHER)
     cells = list(store.cells())
@@ -180,7 +180,7 @@ def test_every_trial_has_its_best_record(batches):
 # -- Failures ------------------------------------------------------------------------------------------------
 
 
-def test_a_failure_is_told_until_its_trials_are_done(store):
+def test_a_failure_is_listed_until_its_trials_are_done(store):
     path = store.save_failure(CELL, 0, [2, 0, 1], "ValueError: boom", "Traceback ...", PROVENANCE)
     (failure,) = store.failures(CELL)
     assert (failure.path, failure.mask, failure.seeds) == (path, 0, [0, 1, 2])

@@ -89,22 +89,22 @@ def test_scripted_scores(stopping, look_every, seed, monkeypatch):
         split=SimpleNamespace(train=nodes[:1], val=nodes, test=nodes, scored=None),
     )
     protocol = Protocol(1.0, 0.0, PATIENCE, EPOCHS, stopping, 1.0, "none")
-    told = []
+    events = []
     result = train(
         Aging(MEMBERS),
         graph,
         protocol,
         range(MEMBERS),
         CPU,
-        on_epoch=lambda *event: told.append(event),
+        on_epoch=lambda *event: events.append(event),
         look_every=look_every,
     )
     expected = one_by_one(scripts(seed), stopping)
     for record, own in zip(result.records, expected, strict=True):
         assert {key: record.get(key) for key in own} == own
     assert result.seed_epochs == sum(record["epochs"] for record in expected)
-    assert [number for number, _ in told] == list(range(1, max(r["epochs"] for r in expected) + 1))
-    assert sum(len(finished) for _, finished in told) == MEMBERS
+    assert [number for number, _ in events] == list(range(1, max(r["epochs"] for r in expected) + 1))
+    assert sum(len(finished) for _, finished in events) == MEMBERS
 
 
 @pytest.mark.parametrize("stopping", RULES)

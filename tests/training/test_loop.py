@@ -307,7 +307,7 @@ def test_stacked_adam_has_the_digits_of_torch_s(incomplete):
 
 
 def test_a_short_training_does_not_load_torch_s_compiler(tmp_path):
-    """It takes as long to load as half of torch, and whoever makes a torch.optim.Optimizer loads it."""
+    """It takes as long to load as half of torch, and making a torch.optim.Optimizer loads it."""
     code = (
         "import sys; from pagnn_bench.cli import main; "
         "code = main('run experiment=smoke n_jobs=1 protocol.max_epochs=2'.split()); "

@@ -1,16 +1,16 @@
-"""The claims of the paper (section 4.3), checked one by one on our numbers.
+"""The claims of the paper (section 4.3), checked one by one against our numbers.
 
-A claim has parts, such as «PaGNN-N against GAIN on type 2», and each part is decided by itself:
+A claim has parts, such as «PaGNN-N against GAIN on type 2», and each part is decided on its own:
 
-* accuracy: the paired difference on the same masks, averaged over those of the paper's cells that both methods have,
-  differs from zero at 5 % (Holm's correction over the parts of the claim), and most of the cells have its sign; where
-  the average differs from zero but most cells do not have its sign, or the cells of one rate by themselves have the
-  other one beyond chance (Holm's correction over the rates), the outcome is mixed;
-* time: in every dataset that was timed the quartiles over repeats lie apart.
+* accuracy: the paired difference on the same masks, averaged over the paper's cells that both methods have, must differ
+  from zero at 5 % (Holm's correction over the parts of the claim), and most cells must have its sign. If the average
+  differs from zero but most cells do not have its sign, or the cells of a single rate have the opposite sign beyond
+  chance (Holm's correction over the rates), the part is mixed;
+* time: the quartiles over repeats must not overlap on any dataset that was timed.
 
-A claim holds if all its parts hold, does not if one of them does not, is mixed if one of them is, and is undecided
-otherwise, be it because something was not run or because the numbers do not tell. A part that is decided on some of the
-paper's cells only says so, and does not decide the claim.
+A claim holds if all its parts hold, fails if one of them fails, is mixed if one of them is, and is undecided otherwise:
+because something was not run, or because the numbers do not settle it. A part that is decided on only some of the
+paper's cells says so, and does not decide the claim.
 """
 
 from __future__ import annotations

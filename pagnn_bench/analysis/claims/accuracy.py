@@ -14,9 +14,9 @@ from pagnn_bench.analysis.stats import CONFIDENCE, Average, Comparison, average_
 from pagnn_bench.analysis.tables.layout import signed
 from pagnn_bench.analysis.tables.results import LABELS, Result, by_method, in_order, paired_differences
 
-# An average on fewer degrees of freedom hangs on one cell with two masks, and Satterthwaite's approximation is then too
-# sure of itself: differences drawn with no lead at all, but the spreads of such comparisons of ours, pass at 8 to 12 %
-# instead of 5.
+# With fewer degrees of freedom an average hinges on one cell with two masks, and Satterthwaite's approximation is
+# overconfident: simulated differences with no lead, but with the spreads of our comparisons, pass at 8 to 12 % instead
+# of 5.
 FEWEST_DF = 3.0
 
 Cells: TypeAlias = Mapping[tuple[str, float], Result]  # (data, rate) → of one method and missing type
@@ -29,77 +29,84 @@ def accuracy_parts(
     """The comparisons of one claim: every pair (own, rival) on every missing type."""
     methods = by_method(result for result in results if result.paper is not None and result.is_default)
     cells = {
-        (name, missing): {place[1:]: cell for place, cell in found.items() if place[0] == missing}
-        for (name, found), missing in itertools.product(methods.items(), kinds)
+        (name, missing): {place[1:]: cell for place, cell in of_method.items() if place[0] == missing}
+        for (name, of_method), missing in itertools.product(methods.items(), kinds)
     }
-    compared = [
-        _compared(own, rival, missing, cells.get((own, missing), {}), cells.get((rival, missing), {}))
+    undecided = [
+        _undecided(own, rival, missing, cells.get((own, missing), {}), cells.get((rival, missing), {}))
         for missing, (own, rival) in itertools.product(kinds, pairs)
     ]
-    corrected = iter(holm([found.average.p_value for _, found, _ in compared if found.average is not None]))
+    averages = [comparison.average for _, comparison, _ in undecided]
+    corrected = iter(holm([average.p_value for average in averages if average is not None]))
     decided = []
-    for part, comparison, told in compared:
+    for part, comparison, differences in undecided:
         if comparison.average is not None:
             p = next(corrected)
-            verdict = _verdict(comparison, comparison.average, told) if p < 1 - CONFIDENCE else UNDECIDED
-            numbers = _numbers(comparison, comparison.average, told, p)
-            part = replace(part, verdict=verdict, numbers=numbers, where=_where(told))
+            verdict = _verdict(comparison, comparison.average, differences)
+            part = replace(
+                part,
+                verdict=verdict if p < 1 - CONFIDENCE else UNDECIDED,
+                numbers=_numbers(comparison, comparison.average, differences, p),
+                where=_where(differences),
+            )
         decided.append(part)
     return decided
 
 
-def _compared(
+def _undecided(
     own: str, rival: str, missing: str, ours: Cells, theirs: Cells
 ) -> tuple[ClaimPart, Comparison, Differences]:
     """One comparison, yet to be decided, and what it rests on."""
     paired = {place: paired_differences(ours[place], theirs[place]) for place in ours if place in theirs}
-    told = {place: by_mask for place, by_mask in paired.items() if len(by_mask) > 1}
-    comparison = compare([*told.values()])
+    differences = {place: by_mask for place, by_mask in paired.items() if len(by_mask) > 1}
+    comparison = compare([*differences.values()])
     absent = [METHODS[name] for name, cells in ((own, ours), (rival, theirs)) if not cells]
     if comparison.average is not None:
         df = comparison.average.interval.df
-        few = f"It hangs on a cell with too few masks ({df:.1f} degrees of freedom)."
-        note = few if df < FEWEST_DF else ""
+        too_few = f"It hinges on a cell with too few masks ({df:.1f} degrees of freedom)."
+        note = too_few if df < FEWEST_DF else ""
     elif absent:
         note = f"Not run: {', '.join(absent)}."
     elif paired:
-        note = "A single mask in common, which tells nothing of its variation."
+        note = "Only one mask in common, so its variation is unknown."
     else:
         note = "No cell in common."
-    what = f"{METHODS[own]} against {METHODS[rival]}, {LABELS[missing]}"
-    paper = _in_the_paper(own, rival, missing, told)
-    part = ClaimPart(what, UNDECIDED, paper=paper, note=note, was_run=not absent)
-    return part, comparison, told
+    title = f"{METHODS[own]} against {METHODS[rival]}, {LABELS[missing]}"
+    paper = _paper_numbers(own, rival, missing, differences)
+    part = ClaimPart(title, UNDECIDED, paper=paper, note=note, was_run=not absent)
+    return part, comparison, differences
 
 
-def _verdict(comparison: Comparison, average: Average, told: Differences) -> str:
-    """Of a comparison whose average differs from zero.
+def _verdict(comparison: Comparison, average: Average, differences: Differences) -> str:
+    """The verdict on a comparison whose average differs from zero.
 
-    A large lead in few cells, or one that turns round at other rates, is no lead in general.
+    A large lead in a few cells, or one that is reversed at other rates, is no general lead.
     """
     if average.interval.df < FEWEST_DF:
         return UNDECIDED
     sign = 1 if average.interval.mean > 0 else -1
     of_its_sign = comparison.ahead if sign > 0 else comparison.behind
-    by_rate = _by_rate(told).values()
-    corrected = holm([found.p_value for found in by_rate])
-    turned = [p < 1 - CONFIDENCE and sign * found.interval.mean < 0 for found, p in zip(by_rate, corrected)]
-    if 2 * of_its_sign <= comparison.cells or any(turned):
+    by_rate = _by_rate(differences).values()
+    corrected = holm([of_rate.p_value for of_rate in by_rate])
+    reversed_at = [
+        p < 1 - CONFIDENCE and sign * of_rate.interval.mean < 0 for of_rate, p in zip(by_rate, corrected)
+    ]
+    if 2 * of_its_sign <= comparison.cells or any(reversed_at):
         return MIXED
     return HOLDS if sign > 0 else FAILS
 
 
-def _by_rate(told: Differences) -> dict[float, Average]:
-    """The average over the cells of every rate."""
-    found = {
-        rate: average_over_cells([by_mask for (_, other), by_mask in told.items() if other == rate])
-        for rate in sorted({rate for _, rate in told})
+def _by_rate(differences: Differences) -> dict[float, Average]:
+    """The average over the cells of each rate."""
+    averages = {
+        rate: average_over_cells([by_mask for (_, other), by_mask in differences.items() if other == rate])
+        for rate in sorted({rate for _, rate in differences})
     }
-    return {rate: average for rate, average in found.items() if average is not None}
+    return {rate: average for rate, average in averages.items() if average is not None}
 
 
 def _where(places: Collection[tuple[str, float]]) -> str:
-    """What these cells of one missing type are, if they are not all of the paper's."""
+    """Which cells of one missing type these are, unless they are all of the paper's."""
     datasets = in_order((data for data, _ in places), DATASETS)
     rates = sorted({rate for _, rate in places})
     words = [f"in {len(places)} cells"] if len(places) < len(datasets) * len(rates) else []
@@ -110,9 +117,9 @@ def _where(places: Collection[tuple[str, float]]) -> str:
     return " ".join(words)
 
 
-def _numbers(comparison: Comparison, average: Average, told: Differences, p: float) -> dict[str, str]:
+def _numbers(comparison: Comparison, average: Average, differences: Differences, p: float) -> dict[str, str]:
     mean, low, high = map(signed, (average.interval.mean, average.interval.low, average.interval.high))
-    by_rate = _by_rate(told)
+    by_rate = _by_rate(differences)
     return {
         "lead (95 % interval)": f"{mean} ({low} to {high})",
         "p": "< 0.001" if p < 0.001 else f"{p:.3f}",
@@ -123,10 +130,10 @@ def _numbers(comparison: Comparison, average: Average, told: Differences, p: flo
     }
 
 
-def _in_the_paper(
+def _paper_numbers(
     own: str, rival: str, missing: str, places: Collection[tuple[str, float]]
 ) -> dict[str, str]:
-    """The same of the paper's numbers: on the cells that we have, or on all of them where we have none."""
+    """The same from the paper's numbers: on the cells that we have, or on all of them where we have none."""
     entries = paper_entries()
     differences = [
         entry.accuracy - entries[missing, data, rival, rate].accuracy

@@ -1,4 +1,4 @@
-"""A claim of the paper and its comparisons; how the verdict of the one follows from those of the others."""
+"""A claim of the paper and its comparisons, and how their verdicts decide that of the claim."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class ClaimPart:
     """One comparison.
 
     Attributes:
-        what: who against whom, and where.
+        title: who against whom, and where.
         verdict: HOLDS, FAILS, MIXED or UNDECIDED.
-        numbers: what it rests on, column by column; all parts of a claim that have numbers have the same columns.
+        numbers: the evidence, column by column; all parts of a claim that have numbers have the same columns.
         paper: what the paper's own numbers say, if it prints them, column by column.
         note: what the numbers do not show, as in "Not run: GAIN."
         was_run: False if one of the two has no numbers at all.
         where: what it is restricted to, as in "on Cora at rates 0.5, 0.9"; empty if all of the paper's cells are there.
     """
 
-    what: str
+    title: str
     verdict: str
     numbers: Mapping[str, str] = field(default_factory=dict)
     paper: Mapping[str, str] = field(default_factory=dict)
@@ -48,26 +48,25 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        told = {UNDECIDED if part.where else part.verdict for part in self.parts}
-        return next(verdict for verdict in (FAILS, MIXED, UNDECIDED, HOLDS) if verdict in told)
+        verdicts = {UNDECIDED if part.where else part.verdict for part in self.parts}
+        return next(verdict for verdict in (FAILS, MIXED, UNDECIDED, HOLDS) if verdict in verdicts)
 
     @property
     def summary(self) -> str:
-        """How the parts came out, in one sentence."""
+        """The verdicts of the parts, in one sentence."""
         counts = Counter((part.verdict, part.where) for part in self.parts)
         words = {HOLDS: ("holds", "hold"), FAILS: ("does not", "do not")}
         order = (HOLDS, FAILS, MIXED, UNDECIDED)
-        texts = [
-            f"{number} {words.get(verdict, (verdict, verdict))[number > 1]} {where}".strip()
-            for (verdict, where), number in sorted(
-                counts.items(), key=lambda item: (order.index(item[0][0]), item[0][1])
-            )
-        ]
+        texts = []
+        for verdict, where in sorted(counts, key=lambda key: (order.index(key[0]), key[1])):
+            number = counts[verdict, where]
+            word = words.get(verdict, (verdict, verdict))[number > 1]
+            texts.append(f"{number} {word} {where}".strip())
         return f"Of {count(len(self.parts), 'comparison')}: {', '.join(texts)}."
 
     @property
     def columns(self) -> list[str]:
-        """The columns in which any part has something to show: our numbers, then the paper's."""
+        """The columns that are not empty in every part: our numbers, then the paper's."""
         rows = [{**part.numbers, **part.paper} for part in self.parts]
         names = [*{name: None for part in self.parts for name in part.numbers}]
         names += [*{name: None for part in self.parts for name in part.paper}]

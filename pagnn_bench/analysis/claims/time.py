@@ -9,8 +9,8 @@ from pagnn_bench.analysis.tables.timing import Timing, Timings
 
 def time_part(timings: Timings, own: str, rival: str, low: float, high: float) -> ClaimPart:
     """Is the ratio of times between ``low`` and ``high`` in every dataset?"""
-    what = f"{METHODS[own]} against {METHODS[rival]}"
-    verdicts: dict[str, str] = {}  # of the datasets on which both were timed
+    title = f"{METHODS[own]} against {METHODS[rival]}"
+    verdicts: dict[str, str] = {}  # on the datasets where both were timed
     ratios: dict[str, str] = {}
     names: dict[str, str] = {}
     for place in timings.places:
@@ -23,13 +23,13 @@ def time_part(timings: Timings, own: str, rival: str, low: float, high: float) -
             verdicts[data] = _verdict(here[own], here[rival], ratio, low, high)
     if not verdicts:
         return ClaimPart(
-            what, UNDECIDED, note="Not timed: pagnn-bench run -m experiment=timing", was_run=False
+            title, UNDECIDED, note="Not timed: pagnn-bench run -m experiment=timing", was_run=False
         )
-    found = set(verdicts.values())
-    verdict = FAILS if FAILS in found else HOLDS if found == {HOLDS} else UNDECIDED
+    distinct = set(verdicts.values())
+    verdict = FAILS if FAILS in distinct else HOLDS if distinct == {HOLDS} else UNDECIDED
     everywhere = verdict == UNDECIDED or verdicts.keys() >= DATASETS.keys()
     where = "" if everywhere else f"on {', '.join(names[data] for data in verdicts)}"
-    return ClaimPart(what, verdict, ratios, where=where)
+    return ClaimPart(title, verdict, ratios, where=where)
 
 
 def _verdict(own: Timing, rival: Timing, ratio: float, low: float, high: float) -> str:

@@ -1,14 +1,15 @@
 """Figures from recorded results. Needs matplotlib, neither torch nor Hydra.
 
     canvas.py        a figure as panels: as files, and as SVG for a page, with hover values and the page's colours
-    common.py        names, colours and the order of panels
-    accuracy.py      accuracy against missing rate; difference to the paper
+    common.py        names, colours, the order of panels, bands and scales
+    accuracy.py      accuracy against missing rate; difference from the paper
     time.py          time per epoch; time against accuracy
     decay.py         accuracy against weight decay, and where each protocol stands
     convergence.py   training loss
+    ranking.py       a comparison on one graph
 
-Every function takes results of a single protocol (that of decay.py all of them) and gives None where there is nothing
-to show.
+Every function takes results of a single protocol (decay.py: of all protocols) and returns None if there is nothing to
+show.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pagnn_bench.analysis.tables.timing import Timings
 def draw_all(
     everything: Results, results: Sequence[Result], timings: Timings, curves: Sequence[Result]
 ) -> list[Figure]:
-    """Every figure that there is something to show in.
+    """Every figure that has something to show.
 
     Args:
         everything: of all protocols.

@@ -1,4 +1,4 @@
-"""Accuracy against missing rate, and its difference to published numbers."""
+"""Accuracy against missing rate, and its difference from published numbers."""
 
 from __future__ import annotations
 
@@ -11,31 +11,23 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 
+from pagnn_bench.analysis.figures import common
 from pagnn_bench.analysis.figures.canvas import PAPER, Figure, Look, Panel, Tips
-from pagnn_bench.analysis.figures.common import (
-    describe,
-    grouped,
-    legend,
-    look_of,
-    panels_abreast,
-    short_name,
-    title,
-)
+from pagnn_bench.analysis.figures.common import describe, grouped, short_name
 from pagnn_bench.analysis.paper import METHODS
 from pagnn_bench.analysis.tables.captions import SYMBOLS
 from pagnn_bench.analysis.tables.layout import signed
 from pagnn_bench.analysis.tables.results import Result, in_order
 
 MOST_LINES = 9
-BAND_FROM = 3  # masks: the t interval of two is over three times as wide as that of three
 LARGEST_DIFFERENCE = 10.0  # end of the colour scale, in percentage points
 HIGHER, LOWER = "#2f86d6", "#d9434e"
 
 
 def accuracy_figures(results: Sequence[Result]) -> list[Figure | None]:
-    """Accuracy against missing rate; more lines than can be told apart become two figures.
+    """Accuracy against missing rate; too many lines for one figure become two.
 
-    The second one has what the paper does not have, beside PaGNN.
+    The second one shows PaGNN and the methods that the paper does not have.
     """
     methods = {result.key.method for result in results if result.mean is not None}
     own = methods & METHODS.keys()
@@ -49,11 +41,11 @@ def accuracy_figures(results: Sequence[Result]) -> list[Figure | None]:
 
 
 def accuracy_figure(results: Sequence[Result], who: str = "") -> Figure | None:
-    """A panel per dataset and type, with 95 % intervals and published points; ``who`` sets a second figure apart."""
+    """A panel per dataset and type, with 95 % intervals and published points; ``who`` names a second figure."""
     run = [result for result in results if result.mean is not None]
     if not run:
         return None
-    look = look_of(run)
+    look = common.look_of(run)
     panels = [Panel(partial(_draw_accuracy, group, look)) for group in grouped(run).values()]
     whose = run[0].published.whose
     caption = (
@@ -62,8 +54,8 @@ def accuracy_figure(results: Sequence[Result], who: str = "") -> Figure | None:
     )
     name, heading = (f"accuracy-{who.replace(' ', '-')}", f", {who}") if who else ("accuracy", "")
     has_paper = any(result.paper is not None for result in run)
-    columns = panels_abreast(run)
-    entries = legend(run, look, has_paper)
+    columns = common.panels_abreast(run)
+    entries = common.legend(run, look, has_paper)
     return Figure(name, f"Accuracy against missing rate{heading}", caption, panels, entries, columns)
 
 
@@ -73,12 +65,7 @@ def _draw_accuracy(results: Sequence[Result], look: Look, axes: Axes, tips: Tips
         colour, rates = look.colour(method), [result.key.rate for result in line]
         means = [result.mean or 0.0 for result in line]
         axes.plot(rates, means, color=colour, linewidth=look.width(method), zorder=3)
-        banded = [result for result in line if result.summary.masks >= BAND_FROM]
-        if banded:
-            intervals = [result.summary.interval for result in banded]
-            low, high = ([getattr(interval, end) for interval in intervals] for end in ("low", "high"))
-            at = [result.key.rate for result in banded]
-            axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+        common.draw_band(axes, rates, line, colour, alpha=0.15)
         point: Any = {"color": colour, "marker": look.marker(method), "markersize": 4, "linestyle": "none"}
         axes.plot(rates, means, **point, zorder=4, gid=tips.add(*map(describe, line)))
         printed = [result for result in line if result.paper is not None]
@@ -89,19 +76,19 @@ def _draw_accuracy(results: Sequence[Result], look: Look, axes: Axes, tips: Tips
             )
             values = [result.paper or 0.0 for result in printed]
             axes.plot([result.key.rate for result in printed], values, **hollow, gid=tips.add(*texts))
-    # Intervals over few masks can be wider than the panel: the lines matter, so these set the limits.
-    shown = [value for result in results for value in (result.mean, result.paper) if value is not None]
-    margin = max(1.0, 0.08 * (max(shown) - min(shown)))
-    axes.set_ylim(max(0, min(shown) - margin), min(100, max(shown) + margin))
+    # Intervals over few masks can be wider than the panel, so the lines set its limits.
+    values = [value for result in results for value in (result.mean, result.paper) if value is not None]
+    margin = max(1.0, 0.08 * (max(values) - min(values)))
+    axes.set_ylim(max(0, min(values) - margin), min(100, max(values) + margin))
     axes.set_xticks(sorted({result.key.rate for result in results}))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("missing rate")
     axes.set_ylabel("test accuracy (%)")
-    axes.set_title(title(results[0]))
+    axes.set_title(common.title(results[0]))
 
 
 def difference_figure(results: Sequence[Result]) -> Figure | None:
-    """Ours minus the published numbers as a heat map, a panel per dataset and type."""
+    """Our numbers minus the published ones as a heat map, a panel per dataset and type."""
     both = [result for result in results if result.difference is not None and result.is_default]
     if not both:
         return None
@@ -109,16 +96,16 @@ def difference_figure(results: Sequence[Result]) -> Figure | None:
     labels = {result.key.method: short_name(result) for result in both}
     panels = []
     for (missing, _), group in grouped(both).items():
-        # The same rows in every panel of a type, so that they can be compared across.
+        # The same rows in every panel of a type, so that panels can be compared.
         methods = in_order((result.key.method for result in both if result.key.missing == missing), METHODS)
         rows = {method: labels[method] for method in methods}
         panels.append(Panel(partial(_draw_differences, group, rows, rates)))
-    columns = panels_abreast(both)
+    columns = common.panels_abreast(both)
     caption = (
         f"Ours minus {both[0].published.whose} number in percentage points: blue, ours is higher; red, lower. "
         "= inside our 95 % interval, ≈ within tolerance, ≠ differs, ? too few masks."
     )
-    heading = f"Difference to {both[0].published.whose} numbers"
+    heading = f"Difference from {both[0].published.whose} numbers"
     size, left = (3.4, 0.75 + 0.27 * len(labels)), 0.2 + 0.07 * max(map(len, labels.values()))
     return Figure("difference", heading, caption, panels, columns=columns, size=size, left=left)
 
@@ -131,7 +118,7 @@ def _draw_differences(
     for place, result in zip(places, results):
         difference = result.difference or 0.0
         strength = min(1.0, abs(difference) / LARGEST_DIFFERENCE)
-        # Shades of transparency, so that no difference is the colour of the page, be it light or dark.
+        # Transparent shades: on a light page and a dark one, no difference has the colour of the page.
         colours[place] = to_rgba(HIGHER if difference > 0 else LOWER, 0.06 + 0.8 * strength)
         centred: Any = {"ha": "center", "va": "center", "fontsize": 7.5}
         text = f"{signed(difference, 1)} {SYMBOLS[result.verdict or '']}"
@@ -144,4 +131,4 @@ def _draw_differences(
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.set_xlabel("missing rate")
-    axes.set_title(title(results[0]))
+    axes.set_title(common.title(results[0]))

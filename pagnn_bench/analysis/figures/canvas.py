@@ -1,4 +1,4 @@
-"""A figure is a list of panels: side by side in a file, one by one on a page, where a phone shows them in a column."""
+"""A figure is a list of panels: side by side in a file, separate on a page, where a phone shows them in a column."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 
 FORMATS = ("svg", "pdf", "png")
 
-# Odd shades, so that they can be found in an SVG and be replaced by the colours of a page, light or dark.
+# Odd shades, to be found in an SVG and replaced by the colours of a page, light or dark.
 INK, FAINT, PAPER = "#1a1b1c", "#d9dadb", "#fefdfe"
 PAGE_COLOURS = {INK: "currentColor", FAINT: "var(--line)", PAPER: "var(--page)"}
 
@@ -35,7 +35,7 @@ COLOURS = {
 MARKERS = {"mf": "s", "vae": "v", "gain": "^", "sat": "P", "gcnmf": "D", "pagnn_m": "o", "pagnn_n": "o"}
 OTHERS = ("#3aa6a6", "#b2568f", "#6b8e23", "#b86b4b", "#5c6bc0", "#7d7d3c", "#4e7a8c", "#a8a000")
 
-# Room of a legend's entry at the font size below: its line and marker with the space around, and a letter of its text.
+# Width of a legend entry at the font size below: its line and marker with margins, plus each letter of its text.
 HANDLE_INCHES, LETTER_INCHES = 0.55, 0.065
 
 STYLE: Any = {
@@ -66,7 +66,7 @@ STYLE: Any = {
 
 
 class Look:
-    """Colour and marker of every method; those that the paper does not have get theirs in the order given."""
+    """Colour and marker of every method; those that are not in the paper take colours in the order given."""
 
     def __init__(self, methods: list[str]) -> None:
         others = [name for name in methods if name not in COLOURS]
@@ -83,13 +83,13 @@ class Look:
 
 
 class Tips:
-    """The hover values of a panel, by the id of the artist whose points, bars or texts show them."""
+    """The hover texts of a panel, by the id of the artist whose points, bars or texts show them."""
 
     def __init__(self) -> None:
         self.texts: dict[str, list[str]] = {}
 
     def add(self, *texts: str) -> str:
-        """The id for an artist with as many marks as there are texts, in the same order."""
+        """Register one text per mark of an artist, in order; returns the id to give to the artist."""
         name = f"tip{len(self.texts)}-"
         self.texts[name] = list(texts)
         return name
@@ -97,7 +97,7 @@ class Tips:
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes: ``draw`` fills it and says what its points are."""
+    """One set of axes: ``draw`` fills it and registers the hover texts of its points."""
 
     draw: Callable[[Axes, Tips], None]
 
@@ -107,12 +107,12 @@ class Figure:
     """Panels with a common legend.
 
     Attributes:
-        name: of the files.
+        name: for file names.
         caption: one or two sentences.
         legend: (text, colour, marker), marker "" for a plain bar of colour.
         columns: panels side by side in a file.
         size: width and height of a panel in inches.
-        left: room for the labels at its left side, in inches.
+        left: room for the labels on its left, in inches.
     """
 
     name: str
@@ -126,7 +126,7 @@ class Figure:
 
 
 def entries_abreast(texts: Sequence[str], width: float) -> int:
-    """How many entries of a legend stand in a row: all that fit into so many inches, and as many in every row."""
+    """How many legend entries go in a row of so many inches, with the entries spread evenly over the rows."""
     room = [HANDLE_INCHES + LETTER_INCHES * len(text) for text in texts]
     if sum(room) <= width:
         return len(texts)
@@ -143,10 +143,10 @@ def save_figure(figure: Figure, folder: Path, formats: Sequence[str] = FORMATS) 
     with matplotlib.rc_context(STYLE):
         sheet = Sheet()
         if figure.legend:
-            beside = entries_abreast([text for text, *_ in figure.legend], width)
-            below = 0.15 + 0.2 * math.ceil(len(figure.legend) / beside)
+            abreast = entries_abreast([text for text, *_ in figure.legend], width)
+            below = 0.15 + 0.2 * math.ceil(len(figure.legend) / abreast)
             handles = [_handle(*entry) for entry in figure.legend]
-            sheet.legend(handles=handles, loc="lower center", ncols=beside)
+            sheet.legend(handles=handles, loc="lower center", ncols=abreast)
         sheet.set_size_inches(width, rows * figure.size[1] + below)
         for number, panel in enumerate(figure.panels):
             row, column = divmod(number, columns)
@@ -164,7 +164,7 @@ def save_figure(figure: Figure, folder: Path, formats: Sequence[str] = FORMATS) 
 def _axes(sheet: Sheet, figure: Figure, x: float, y: float) -> Axes:
     """Axes whose panel has its lower left corner at (x, y) inches.
 
-    The room for labels is known, so matplotlib need not find it out: that takes longer than drawing.
+    The room for labels is fixed: letting matplotlib measure it takes longer than drawing.
     """
     (width, height), (total_width, total_height) = figure.size, sheet.get_size_inches()
     left, right, bottom, top = figure.left, 0.12, 0.45, 0.28
@@ -212,19 +212,19 @@ def _page_svg(figure: Figure, panel: Panel) -> str:
     svg = re.sub(r"'DejaVu Sans'", "inherit", svg)
     for name, texts in tips.texts.items():
         svg = _with_tips(svg, name, texts)
-    # Ids that nobody refers to would occur once in every panel.
+    # Drop ids that nothing refers to: they would be repeated in every panel of the page.
     used = set(re.findall(r"#([\w.-]+)[\")]", svg))
-    svg = re.sub(r' id="([\w.:-]+)"', lambda found: found[0] if found[1] in used else "", svg)
+    svg = re.sub(r' id="([\w.:-]+)"', lambda match: match[0] if match[1] in used else "", svg)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     return re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 role="img"', svg, count=1)
 
 
 def _with_tips(svg: str, name: str, texts: list[str]) -> str:
-    """Give the marks of an artist their texts: its points are the ``use`` elements that follow, else it is one mark."""
-    before, found, after = svg.partition(f'id="{name}"')
+    """Give the marks of an artist their texts: the ``use`` elements after its id, or the artist itself if it is one."""
+    before, identifier, after = svg.partition(f'id="{name}"')
     attributes = [f'class="tip" tabindex="0" data-tip="{escape(text)}"' for text in texts]
     if len(texts) == 1:
-        return before + attributes[0] + after if found else svg
+        return before + attributes[0] + after if identifier else svg
     for attribute in attributes:
         head, mark, after = after.partition("<use ")
         before += head + (f"{mark}{attribute} " if mark else "")

@@ -14,26 +14,26 @@ from pagnn_bench.analysis.figures.canvas import FAINT, Figure, Look, Panel, Tips
 from pagnn_bench.analysis.figures.common import grouped, legend, look_of, short_name, title
 from pagnn_bench.analysis.tables.results import Result
 
-SHOWN = ("cora", 0.5)  # what the paper shows: data and missing rate
+IN_THE_PAPER = ("cora", 0.5)  # data and missing rate of the paper's figure
 
 
 def convergence_figure(results: Sequence[Result]) -> Figure | None:
     """Training loss against epoch, a panel per missing type: the paper's Figure 3."""
-    having = [result for result in results if _curves(result)]
-    if not having:
+    places: dict[tuple[str, float], list[Result]] = {}
+    for result in results:
+        if _curves(result):
+            places.setdefault((result.key.data, result.key.rate), []).append(result)
+    if not places:
         return None
-    wanted = [result for result in having if (result.key.data, result.key.rate) == SHOWN]
-    first = (wanted or having)[0]
-    shown = [
-        result for result in having if (result.key.data, result.key.rate) == (first.key.data, first.key.rate)
-    ]
-    look = look_of(shown)
-    panels = [Panel(partial(_draw_curves, group, look)) for group in grouped(shown).values()]
+    drawn = places.get(IN_THE_PAPER) or next(iter(places.values()))
+    data, rate = drawn[0].labels["data"], drawn[0].key.rate
+    look = look_of(drawn)
+    panels = [Panel(partial(_draw_curves, group, look)) for group in grouped(drawn).values()]
     caption = (
-        f"Training loss on {first.labels['data']} with {100 * first.key.rate:.0f} % missing, dropout on: thin, every "
-        "trial; thick, the mean over the trials still in training, as long as half of them are."
+        f"Training loss on {data} with {100 * rate:.0f} % missing, dropout on: thin, every trial; thick, the mean over "
+        "the trials still in training, as long as half of them are."
     )
-    return Figure("convergence", "Convergence", caption, panels, legend(shown, look), columns=2)
+    return Figure("convergence", "Convergence", caption, panels, legend(drawn, look), columns=2)
 
 
 def _curves(result: Result) -> list[list[float]]:

@@ -1,4 +1,4 @@
-"""Accuracy against weight decay, and where each protocol stands: what one setting for all methods does to them."""
+"""Accuracy against weight decay, and where each protocol is on it: what one setting for all methods does to them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from pagnn_bench.analysis.figures import common
 from pagnn_bench.analysis.figures.canvas import INK, PAPER, Figure, Look, Panel, Tips
-from pagnn_bench.analysis.figures.common import describe, grouped, legend, look_of, panels_abreast, title
+from pagnn_bench.analysis.figures.common import describe, grouped
 from pagnn_bench.analysis.paper import METHODS
 from pagnn_bench.analysis.tables.leads import CITATION, PROTOCOLS
 from pagnn_bench.analysis.tables.results import Result, Results, common_masks, in_order
@@ -18,8 +19,7 @@ from pagnn_bench.analysis.tables.results import Result, Results, common_masks, i
 SWEEP = "weight_decay"  # the protocol's name in experiment=weight_decay
 RATE = 0.9
 MARKERS = {"paper": "*", "tuned": "o", "shared": "s"}
-NO_DECAY = 3e-7  # where a weight decay of 0 stands on a logarithmic axis
-BAND_FROM = 3  # masks
+NO_DECAY = 3e-7  # where a weight decay of 0 is drawn on a logarithmic axis
 
 
 def decay_figure(results: Results) -> Figure | None:
@@ -34,7 +34,7 @@ def decay_figure(results: Results) -> Figure | None:
         for result in results.under(protocol)
         if result.mean is not None and result.key.rate == RATE and result.key.method in methods
     ]
-    look = look_of(swept)
+    look = common.look_of(swept)
     places = grouped(swept)
     panels = [
         Panel(partial(_draw, lines, [mark for mark in marks if _place(mark) == place], look))
@@ -42,12 +42,12 @@ def decay_figure(results: Results) -> Figure | None:
     ]
     caption = (
         f"Test accuracy at missing rate {RATE:g} against weight decay, all else as under protocol=shared; bands are "
-        "95 % intervals over masks. Marks: where each protocol stands; hollow diamonds at the right: the paper's "
-        "numbers, whose weight decay is not stated."
+        "95 % intervals over masks. Marks: the protocols; hollow diamonds on the right: the paper's numbers, whose "
+        "weight decay is not stated."
     )
     entries = [
         (text, colour, marker if marker == "paper" else "_")
-        for text, colour, marker in legend(swept, look, True)
+        for text, colour, marker in common.legend(swept, look, True)
     ]
     entries += [(name, INK, MARKERS[protocol]) for protocol, name in PROTOCOLS.items()]
     return Figure(
@@ -56,7 +56,7 @@ def decay_figure(results: Results) -> Figure | None:
         caption,
         panels,
         entries,
-        panels_abreast(swept),
+        common.panels_abreast(swept),
         size=(4.2, 3.1),
     )
 
@@ -74,7 +74,7 @@ def _is_swept(result: Result) -> bool:
 
 
 def _on_common_masks(swept: Sequence[Result]) -> list[Result]:
-    """The points of a line on the masks that all of them have: on others the line would bend without a cause."""
+    """The points of each line, restricted to the masks that all of them have: others would bend the line by chance."""
     lines: dict[tuple[str, str, str], list[Result]] = {}
     for result in swept:
         lines.setdefault((*_place(result), result.key.method), []).append(result)
@@ -101,17 +101,11 @@ def _draw(swept: Sequence[Result], marks: Sequence[Result], look: Look, axes: Ax
     for method in in_order((result.key.method for result in swept), METHODS):
         line = sorted((result for result in swept if result.key.method == method), key=_decay)
         colour, at = look.colour(method), list(map(_decay, line))
-        axes.plot(
-            at, [result.mean or 0.0 for result in line], color=colour, linewidth=look.width(method), zorder=3
-        )
-        point: Any = {"color": colour, "linestyle": "none", "zorder": 4}
         means = [result.mean or 0.0 for result in line]
+        axes.plot(at, means, color=colour, linewidth=look.width(method), zorder=3)
+        point: Any = {"color": colour, "linestyle": "none", "zorder": 4}
         axes.plot(at, means, marker=".", markersize=3, **point, gid=tips.add(*map(describe, line)))
-        banded = [result for result in line if result.summary.masks >= BAND_FROM]
-        if banded:
-            intervals = [result.summary.interval for result in banded]
-            low, high = ([getattr(interval, end) for interval in intervals] for end in ("low", "high"))
-            axes.fill_between(list(map(_decay, banded)), low, high, color=colour, alpha=0.12, linewidth=0)
+        common.draw_band(axes, at, line, colour, alpha=0.12)
         for mark in (mark for mark in marks if mark.key.method == method):
             text = f"{PROTOCOLS[mark.key.protocol]}: {describe(mark)}"
             shape = MARKERS[mark.key.protocol]
@@ -127,4 +121,4 @@ def _draw(swept: Sequence[Result], marks: Sequence[Result], look: Look, axes: Ax
     axes.set_xscale("log")
     axes.set_xlabel("weight decay")
     axes.set_ylabel("test accuracy (%)")
-    axes.set_title(f"{title(swept[0])}, rate {RATE:g}")
+    axes.set_title(f"{common.title(swept[0])}, rate {RATE:g}")

@@ -1,4 +1,4 @@
-"""A comparison on one graph: accuracy with its interval, and what it costs."""
+"""A comparison on one graph: accuracy with its interval, and its cost in time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from functools import partial
 from matplotlib.axes import Axes
 
 from pagnn_bench.analysis.figures.canvas import INK, LETTER_INCHES, PAPER, Figure, Look, Panel, Tips
-from pagnn_bench.analysis.figures.common import LONGEST_LABEL
-from pagnn_bench.analysis.figures.time import scale
+from pagnn_bench.analysis.figures.common import scale, shortened
 from pagnn_bench.analysis.ranking import Place, Ranking
 from pagnn_bench.analysis.tables.layout import three_digits
 
-ROW_INCHES, ROOM_INCHES = 0.21, 0.8  # a method's line; heading and axis
+ROW_INCHES, FRAME_INCHES = 0.21, 0.8  # height of a method's line; of heading and axis
 
 
 def ranking_figures(ranking: Ranking) -> list[Figure]:
@@ -29,7 +28,7 @@ def ranking_figures(ranking: Ranking) -> list[Figure]:
         "Test accuracy: mean and 95 % interval. Filled: not told apart from the best.",
         [Panel(partial(_draw_lines, places, look))],
         columns=1,
-        size=(5.2, ROOM_INCHES + ROW_INCHES * len(places)),
+        size=(5.2, FRAME_INCHES + ROW_INCHES * len(places)),
         left=left,
     )
     timed = [place for place in places if place.contender.seconds]
@@ -38,7 +37,7 @@ def ranking_figures(ranking: Ranking) -> list[Figure]:
     costs = Figure(
         "cost",
         "Accuracy and time",
-        "Test accuracy against seconds per trial, with what is prepared once per mask. Up and left is better.",
+        "Test accuracy against seconds per trial, including preparation once per mask. Up and left is better.",
         [Panel(partial(_draw_costs, timed, look))],
         [
             (_short(place), look.colour(place.contender.name), look.marker(place.contender.name))
@@ -51,8 +50,7 @@ def ranking_figures(ranking: Ranking) -> list[Figure]:
 
 
 def _short(place: Place) -> str:
-    label = place.contender.label
-    return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
+    return shortened(place.contender.label)
 
 
 def _describe(place: Place) -> str:

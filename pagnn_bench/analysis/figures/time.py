@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullLocator
 
+from pagnn_bench.analysis.figures import common
 from pagnn_bench.analysis.figures.canvas import INK, Figure, Look, Panel, Tips
-from pagnn_bench.analysis.figures.common import (
-    describe,
-    grouped,
-    legend,
-    look_of,
-    panels_abreast,
-    short_name,
-    title,
-)
+from pagnn_bench.analysis.figures.common import describe, grouped, look_of, short_name
 from pagnn_bench.analysis.tables.layout import three_digits
 from pagnn_bench.analysis.tables.results import Key, Result
 from pagnn_bench.analysis.tables.timing import REFERENCE, Timing, Timings
 
 TIME_RATE = 0.5  # the missing rate of the trade-off
-LINEAR_UP_TO = 4  # ratio of the largest to the smallest time
 
 
 def timing_figure(timings: Timings) -> Figure | None:
-    """Milliseconds per epoch, absolute and as ratio to MF."""
+    """Milliseconds per epoch, absolute and relative to MF."""
     if not timings.all:
         return None
     look = look_of(timings.all)
@@ -39,7 +30,7 @@ def timing_figure(timings: Timings) -> Figure | None:
         "Time of one training epoch, evaluation excluded: median over repeats, bars from the first to the third "
         "quartile. What a method does once per mask (filling in, fitting, aggregating) is part of the time."
     )
-    swatches = [(text, colour, "") for text, colour, _ in legend(timings.all, look)]
+    swatches = [(text, colour, "") for text, colour, _ in common.legend(timings.all, look)]
     return Figure("timing", "Time per epoch", caption, panels, swatches, columns=2, size=(4.0, 2.7))
 
 
@@ -48,9 +39,9 @@ def _draw_times(timings: Timings, look: Look, ratio: bool, axes: Axes, tips: Tip
     width, heights = min(0.8 / len(methods), 0.2), []
     for number, place in enumerate(timings.places):
         here = timings.at(place)
-        unit = here[REFERENCE].median if ratio and REFERENCE in here else 1.0
         if ratio and REFERENCE not in here:
             continue
+        unit = here[REFERENCE].median if ratio else 1.0
         for offset, method in enumerate(methods):
             if method not in here:
                 continue
@@ -63,7 +54,7 @@ def _draw_times(timings: Timings, look: Look, ratio: bool, axes: Axes, tips: Tip
             bar = axes.bar([x], [timing.median / unit], 0.92 * width, color=look.colour(method))
             bar[0].set_gid(tips.add(text))
             axes.errorbar([x], [timing.median / unit], yerr=spread, color=INK, linewidth=0.8, capsize=1.5)
-    scale(axes, "y", heights)
+    common.scale(axes, "y", heights)
     axes.set_xticks(range(len(headings)), ["\n".join(filter(None, heading)) for heading in headings])
     axes.set_xlim(-0.6, len(headings) - 0.4)
     axes.grid(False, axis="x")
@@ -82,47 +73,32 @@ def _describe(timing: Timing, reference: Timing | None) -> str:
     return f"{text}; preparation is {100 * timing.prepare_share:.0f} % of it"
 
 
-def scale(axes: Axes, side: str, values: Iterable[float]) -> None:
-    """Logarithmic where the values span much, with 1, 2, 5, 10, ... in plain numbers."""
-    values = list(values)
-    if max(values) < LINEAR_UP_TO * min(values):
-        return
-    getattr(axes, f"set_{side}scale")("log")
-    axis = getattr(axes, f"{side}axis")
-    # Over three decades 1, 2, 5 would run into each other.
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if max(values) < 1000 * min(values) else (1,)))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_locator(NullLocator())
-
-
 def trade_off_figure(results: Sequence[Result], timings: Timings) -> Figure | None:
     """Time per epoch against accuracy at one rate, a panel per dataset and type."""
     timed: dict[tuple[str, str], float] = {}
     for timing in timings.all:
         timed.setdefault((timing.key.method, timing.key.data), timing.median)
     alone = bool(timed)
-    chosen = [result for result in results if result.mean is not None and result.key.rate == TIME_RATE]
-    points = []
-    for result in chosen:
-        time = timed.get((result.key.method, result.key.data)) if alone else result.summary.epoch_ms
-        if time:
-            points.append((result, time))
-    if len(points) < 2:
+    times: dict[Key, float] = {}
+    for result in results:
+        if result.mean is not None and result.key.rate == TIME_RATE:
+            time = timed.get((result.key.method, result.key.data)) if alone else result.summary.epoch_ms
+            if time:
+                times[result.key] = time
+    if len(times) < 2:
         return None
-    look = look_of(result for result, _ in points)
-    groups = grouped(result for result, _ in points)
-    times = {result.key: time for result, time in points}
+    points = [result for result in results if result.key in times]
+    look, groups = look_of(points), grouped(points)
     panels = [Panel(partial(_draw_trade_off, group, times, look)) for group in groups.values()]
     how = (
         "measured one network at a time, as in the figure of times"
         if alone
-        else "as the tables were run, with many seeds trained at once and without the time of preparation"
+        else "as the tables were run: many seeds trained at once, preparation not counted"
     )
     caption = (
         f"Test accuracy at missing rate {TIME_RATE:g} against time per epoch, {how}. Up and left is better."
     )
-    entries = legend((result for result, _ in points), look)
-    columns = panels_abreast(result for result, _ in points)
+    entries, columns = common.legend(points, look), common.panels_abreast(points)
     return Figure("trade-off", "Time against accuracy", caption, panels, entries, columns)
 
 
@@ -147,7 +123,7 @@ def _draw_trade_off(
     means = [result.mean or 0.0 for result in results]
     margin = max(1.0, 0.15 * (max(means) - min(means)))
     axes.set_ylim(min(means) - margin, max(means) + margin)
-    scale(axes, "x", (times[result.key] for result in results))
+    common.scale(axes, "x", (times[result.key] for result in results))
     axes.set_xlabel("ms per epoch")
     axes.set_ylabel("test accuracy (%)")
-    axes.set_title(title(results[0]))
+    axes.set_title(common.title(results[0]))

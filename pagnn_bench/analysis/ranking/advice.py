@@ -1,4 +1,4 @@
-"""What to use and how sure that is, in words."""
+"""Which method to use and how sure that is, in words."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from pagnn_bench.analysis.ranking.order import Place, Ranking
 from pagnn_bench.config.text import count
 
-# Among methods that are not told apart from the best, a cheaper one is advised only if it is close by and much cheaper:
-# "not told apart" after a few masks may hide a difference that matters.
-CLOSE = 1.0  # points behind the best, at most
-CHEAPER = 2.0  # times as fast, at least
+# Of the methods that cannot be told apart from the best, a cheaper one is advised only if it is close and much cheaper:
+# after a few masks, methods that cannot be told apart may still differ by an amount that matters.
+CLOSE = 1.0  # at most this many points behind the best
+CHEAPER = 2.0  # at least this many times as fast
 LONGEST_LIST = 5  # names in a sentence
 
 
 def choose(ranking: Ranking) -> Place | None:
-    """The method to use: of those not told apart from the best and close to it the cheapest, if it is much cheaper.
+    """The method to use: the best, or the cheapest of those that are as good and close to it, if it is much cheaper.
 
-    A method of which trials failed is passed over where another is as good.
+    A method with failed trials is passed over where another is as good.
     """
     if not ranking.ranked:
         return None
@@ -37,7 +37,7 @@ def advise(ranking: Ranking) -> str:
     """The closing sentence."""
     chosen, ranked = choose(ranking), ranking.ranked
     if chosen is None:
-        return "No method has a trial that ended, so there is nothing to choose from."
+        return "No method has a finished trial, so there is nothing to choose from."
     name, accuracy = chosen.contender.label, f"{chosen.mean:.2f} %"
     if len(ranked) == 1:
         others = len(ranking.places) - 1
@@ -58,17 +58,17 @@ def advise(ranking: Ranking) -> str:
             f"together){_failures(chosen)}."
         )
     if len(level) == len(ranked):
-        sure = f"{where} tell none of the {len(ranked)} methods apart from the best"
+        caveat = f"{where} tell none of the {len(ranked)} methods apart from the best"
     else:
-        sure = (
+        caveat = (
             f"{where} do not tell {len(level)} of the {len(ranked)} methods apart ({_names(level)}), and with 95 % "
             "confidence the best is one of these"
         )
-    return f"Use {name}{_reason(chosen, best)}; but {sure}{_failures(chosen)}."
+    return f"Use {name}{_reason(chosen, best)}; but {caveat}{_failures(chosen)}."
 
 
 def how_to_be_surer(ranking: Ranking) -> str:
-    """What further masks would need, where methods are not told apart on those there are; else nothing."""
+    """What more masks would cost, if these cannot tell all methods apart; else nothing."""
     number = len(ranking.masks)
     if number < 2 or len(ranking.level) < 2 or ranking.masks != tuple(range(number)):
         return ""
@@ -76,7 +76,7 @@ def how_to_be_surer(ranking: Ranking) -> str:
 
 
 def _where(ranking: Ranking) -> str:
-    """What the numbers vary over: the base of every test."""
+    """What the numbers vary over, the basis of every test."""
     if len(ranking.masks) > 1:
         return count(len(ranking.masks), ranking.unit)
     return f"the seeds on a single {ranking.unit}"

@@ -22,7 +22,7 @@ class Comparison:
     """Methods on one graph, ranked.
 
     Attributes:
-        cell: of one of them: data, missing type, rate and protocol are those of all.
+        cell: one of their cells; data, missing type, rate and protocol are the same for all.
         contenders: the methods with their trials.
         left_out: name → why a method was not trained.
         notes: what else a reader should know, as sentences.
@@ -39,20 +39,20 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """What to use and how sure that is."""
+        """Which method to use and how sure that is."""
         return advise(self.ranking)
 
     @property
     def name(self) -> str:
-        """Fit for a file."""
+        """For file names."""
         cell = self.cell
         return f"{cell.data['name']}-{cell.missing['name']}-{cell.rate:g}-{cell.protocol['name']}"
 
     @property
     def title(self) -> str:
         data, share = self.cell.data.get("label", self.cell.data["name"]), self._missing_share
-        what = "" if share is None else f" ({100 * share:.3g} % of the attributes missing)"
-        return f"{data}, {self.cell.missing['name']}, rate {self.cell.rate:g}{what}"
+        missing = "" if share is None else f" ({100 * share:.3g} % of the attributes missing)"
+        return f"{data}, {self.cell.missing['name']}, rate {self.cell.rate:g}{missing}"
 
     @property
     def _missing_share(self) -> float | None:
@@ -61,7 +61,7 @@ class Comparison:
 
     @property
     def remarks(self) -> list[str]:
-        """The notes, who was left out and why, and what made trials fail."""
+        """The notes, what was left out and why, and why trials failed."""
         failed = [f"{each.label} failed: {each.reason}." for each in self.contenders if each.reason]
         return [*remarks_of(self.notes, self.left_out), *failed]
 

@@ -1,12 +1,12 @@
-"""Methods on one graph, ranked by mean test accuracy, and which of them are not told apart from the best.
+"""Methods on one graph, ranked by mean test accuracy, and which of them cannot be told apart from the best.
 
-The best method is itself chosen by the numbers, so its lead over another must not be tested as if it had been named
-beforehand. With k methods each one is tested against the best at 5 % over k - 1 (Bonferroni). Whichever method is truly
-the best, it is dropped only if one of k - 1 methods that are no better passes a test at that level, which has a
-probability of 5 % at most. So those that remain are a 95 % confidence set of the best. Holm's correction would not
-do: it loosens the later tests, and one of these may be that of the truly best method against a winner by chance.
+The best method is itself chosen by the numbers, so its lead must not be tested as if the method had been named in
+advance. With k methods, each is tested against the best at 5 % / (k - 1) (Bonferroni). Whichever method is truly the
+best, it is dropped only if one of k - 1 methods that are no better passes a test at that level, which has a probability
+of 5 % at most. So those that remain are a 95 % confidence set for the best. Holm's correction would not do: it loosens
+the later tests, one of which may compare the truly best method with a winner by chance.
 
-All this speaks about further masks or splits of the same graph, not about other graphs.
+All this is about other masks or splits of the same graph, not about other graphs.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Contender:
     Attributes:
         name: as in ``method=NAME``.
         label: as people read it.
-        trials: what is recorded of the trials that were asked for.
-        wanted: how many were asked for.
+        trials: the recorded trials, of those requested.
+        wanted: how many trials were requested.
         reason: why trials failed, if any did.
     """
 
@@ -56,12 +56,12 @@ class Contender:
 
     @property
     def failed(self) -> int:
-        """Trials that are not there: they diverged or broke off."""
+        """Trials without a result: they diverged or crashed."""
         return self.wanted - self.summary.trials
 
     @property
     def seconds(self) -> float | None:
-        """Mean time of a trial: its share of what its batch prepared, trained and evaluated."""
+        """Mean time of a trial: its share of the time its batch took to prepare, train and evaluate."""
         spent = [
             sum(trial.batch.facts.get(f"{part}_seconds", 0.0) for part in ("prepare", "train", "eval"))
             / len(trial.batch.records)
@@ -72,7 +72,7 @@ class Contender:
 
     @property
     def rmse(self) -> float | None:
-        """Error of what was filled in, where that is known, averaged over masks."""
+        """Error of the filled-in values, where it is known, averaged over masks."""
         errors = {
             trial.mask: trial.batch.facts["impute_rmse"]
             for trial in self.trials
@@ -86,11 +86,11 @@ class Place:
     """A method in the ranking.
 
     Attributes:
-        rank: 1 is the best, equal means share it; None for a method that lacks masks: its mean is one over other masks.
-        mean, interval: of the test accuracy in percent; None without a trial that ended.
+        rank: 1 is the best, equal means share a rank; None for a method that lacks masks: its mean is over others.
+        mean, interval: of the test accuracy in percent; None without a finished trial.
         behind: points behind the best, which itself is 0 behind.
         margin: the interval of ``behind``, corrected for the number of comparisons; None for the best itself and where
-            nothing is known of the spread.
+            the spread is unknown.
         p_value: of the test against the best, corrected for the number of comparisons.
     """
 
@@ -104,7 +104,7 @@ class Place:
 
     @property
     def apart(self) -> bool:
-        """Whether it is told apart from the best."""
+        """Whether it can be told apart from the best."""
         return self.p_value is not None and self.p_value < ALPHA
 
 
@@ -113,7 +113,7 @@ class Ranking:
     """All methods, the best first; those that are not ranked come last.
 
     Attributes:
-        masks: the masks that all ranked methods have, and that their means are over.
+        masks: the masks that all ranked methods have; their means are over these.
         unit: what a mask is called, ``mask`` or ``split``.
     """
 
@@ -127,12 +127,12 @@ class Ranking:
 
     @property
     def level(self) -> list[Place]:
-        """The methods that are not told apart from the best, itself included."""
+        """The methods that cannot be told apart from the best, itself included."""
         return [place for place in self.ranked if not place.apart]
 
     @property
     def tested(self) -> bool:
-        """Whether there was anything to test the methods by: two masks, or two seeds of each on a single one."""
+        """Whether the methods could be tested: on two masks, or on a single one with two seeds each."""
         return any(place.p_value is not None for place in self.ranked)
 
 
@@ -145,7 +145,7 @@ def rank(contenders: Sequence[Contender]) -> Ranking:
         if masks and contender.summary.by_mask.keys() >= set(masks)
     }
     ranked = [contender for contender in contenders if contender.name in means]
-    # Of equal means the cheaper comes first.
+    # Among equal means, the cheaper method comes first.
     ranked.sort(key=lambda each: (-round(means[each.name], 9), each.seconds or 0.0, each.label))
     places = [_placed(each, ranked, means, masks) for each in ranked]
     others = [_unplaced(each) for each in contenders if each.name not in means]
@@ -155,7 +155,7 @@ def rank(contenders: Sequence[Contender]) -> Ranking:
 
 
 def _usual_masks(contenders: Iterable[Contender]) -> tuple[int, ...]:
-    """The masks that most methods have trials on; of equally usual ones those that are more."""
+    """The set of masks that most methods have trials on; the larger one if several are equally common."""
     counted = Counter(frozenset(contender.summary.by_mask) for contender in contenders)
     del counted[frozenset()]
     usual = max(
@@ -171,14 +171,14 @@ def _placed(
     above = sum(other > mean + ROUNDING for other in means.values())
     interval = mean_interval([contender.summary.by_mask[mask] for mask in masks])
     behind, comparisons = means[best.name] - mean, len(ranked) - 1
-    found = None
+    lead = None
     if contender is not best:
-        found = _lead(best.summary, contender.summary, masks, 1 - ALPHA / comparisons)
-    if found is None:
+        lead = _lead(best.summary, contender.summary, masks, 1 - ALPHA / comparisons)
+    if lead is None:
         return Place(contender, above + 1, mean, interval, behind)
-    # Accuracies come in steps, so differences may be all the same; that is no proof of a spread of zero.
-    margin = found.interval if found.interval.high - found.interval.low > ROUNDING else None
-    p_value = min(1.0, comparisons * found.p_value)
+    # Accuracies come in steps, so all differences may be equal; that does not prove a spread of zero.
+    margin = lead.interval if lead.interval.high - lead.interval.low > ROUNDING else None
+    p_value = min(1.0, comparisons * lead.p_value)
     return Place(contender, above + 1, mean, interval, behind, margin, p_value)
 
 

@@ -15,13 +15,13 @@ DIGITS = 6  # of numbers in records
 
 
 def ranking_table(ranking: Ranking, title: str, notes: Sequence[str] = ()) -> Table:
-    """The best method first; ``notes`` are further sentences of the caption."""
+    """The best method first; ``notes`` are appended to the caption."""
     chosen = choose(ranking)
     rows = [_row(place, ranking, place is chosen) for place in ranking.places]
-    # Columns that say nothing about any method are left out.
+    # Columns that are empty for every method are left out.
     header = [name for name in rows[0] if any(row[name].text for row in rows)] if rows else []
-    below = len(ranking.ranked)
-    rules = frozenset({below} if 0 < below < len(rows) else ())
+    ranked = len(ranking.ranked)
+    rules = frozenset({ranked} if 0 < ranked < len(rows) else ())
     part = TablePart([], header, [[row[name] for name in header] for row in rows], stub=2, rules=rules)
     return Table("ranking", title, [*_caption(ranking), *notes], [part])
 
@@ -61,7 +61,7 @@ def _note(place: Place, ranking: Ranking) -> str:
 
 
 def _caption(ranking: Ranking) -> list[str]:
-    """How the numbers were made and what they can say."""
+    """How the numbers were computed and what they mean."""
     ranked, unit = ranking.ranked, ranking.unit
     if not ranked:
         return []
@@ -78,13 +78,13 @@ def _caption(ranking: Ranking) -> list[str]:
             f"is below 0.05. Both are corrected for {comparisons} (Bonferroni), since the same numbers chose the best."
         )
         which = f"further {unit}s" if number > 1 else f"further seeds on this {unit}"
-        lines.append(f"All of it is about {which} of this graph, not about other graphs.")
+        lines.append(f"All this is about {which} of this graph, not about other graphs.")
     if any(place.contender.rmse is not None for place in ranking.places):
         lines.append(
-            "RMSE: of what was filled in, where the truth is known and only hidden from the methods."
+            "RMSE: of the filled-in values, where the truth is known and only hidden from the methods."
         )
     if any(place.contender.failed for place in ranking.places):
-        lines.append("Trials that failed are in no mean.")
+        lines.append("Failed trials are left out of every mean.")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""The page of ``compare``: what to use, the ranking, two figures, how it was made."""
+"""The page of ``compare``: which method to use, the ranking, two figures, and how they were made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pagnn_bench.config.atomic import write_atomically
 
 
 def write_comparison(comparison: Comparison, path: Path) -> None:
-    """Write the page, which needs no other file."""
+    """Write the page, a single file."""
     batches = {
         trial.batch.path: trial.batch for each in comparison.contenders for trial in each.trials
     }.values()
@@ -31,7 +31,7 @@ def write_comparison(comparison: Comparison, path: Path) -> None:
         "title": comparison.title,
         "sentence": comparison.sentence,
         "surer": how_to_be_surer(comparison.ranking),
-        "table": Markup(to_html(comparison.table())),  # which has escaped every text in it
+        "table": Markup(to_html(comparison.table())),  # to_html escapes every text
         "figures": [figure_content(figure, []) for figure in ranking_figures(comparison.ranking)],
         "environments": environments(batch.provenance for batch in batches),
         "checksums": sorted({str(batch.provenance.get("data_checksum", "")) for batch in batches}),

@@ -28,7 +28,7 @@ from pagnn_bench.config.text import count
 
 @dataclass(frozen=True)
 class Download:
-    """A file to be had from the page: its name and a ``data:`` address."""
+    """A file that the page offers for download: its name and a ``data:`` address."""
 
     name: str
     address: str
@@ -45,10 +45,10 @@ def page_content(
 
     Args:
         results: everything.
-        protocol: the one that verdict, claims, figures and statistics are about.
+        protocol: the one behind verdict, claims, figures and statistics.
         timings: of trials that were timed alone.
         figures: drawn figures.
-        downloads: by group: ``tables``, and the name of each figure.
+        downloads: files by group: ``tables``, and the name of each figure.
     """
     under = results.under(protocol)
     run = [result for result in under if result.mean is not None]
@@ -79,11 +79,11 @@ def page_content(
 
 
 def _html(table: Table) -> Markup:
-    return Markup(to_html(table))  # which has escaped every text in it
+    return Markup(to_html(table))  # to_html escapes every text
 
 
 def _elsewhere(results: Results, protocol: str, timings: Timings) -> dict[str, list[Claim]]:
-    """The claims under the other protocols that answer the same question, as far as those were run."""
+    """The claims under the other protocols that answer the same question, where those were run."""
     others = [name for name in PROTOCOLS if name != protocol and name in results.protocols]
     return {PROTOCOLS[name]: check_claims(results.under(name), timings) for name in others}
 
@@ -92,7 +92,7 @@ def _elsewhere(results: Results, protocol: str, timings: Timings) -> dict[str, l
 
 
 def verdict_sentences(results: Sequence[Result], claims: Sequence[Claim], protocol: str) -> list[str]:
-    """The reproduction in three sentences: what was run, how near it is, which claims stand."""
+    """The reproduction in three sentences: what was run, how close it is, which claims hold."""
     return [_coverage(results, protocol), _agreement(results, protocol), _standing(claims)]
 
 
@@ -105,27 +105,27 @@ def _coverage(results: Sequence[Result], protocol: str) -> str:
     if not run:
         return f"Nothing has been run under the protocol {protocol} yet."
     others = len(run) - entries
-    more = f", and {count(others, 'cell')} besides" if others else ""
-    return f"Under the protocol {protocol}, {share} were run{more}, with {count(trials, 'trial')} in all."
+    more = f", plus {count(others, 'other cell')}" if others else ""
+    return f"Under the protocol {protocol}, {share} were run{more}: {count(trials, 'trial')} in all."
 
 
 def _agreement(results: Sequence[Result], protocol: str) -> str:
     whose = published_under(protocol).whose
     both = [result for result in results if result.difference is not None and result.is_default]
     if not both:
-        return f"There is no number to set beside {whose} ones."
+        return f"There is no number to compare with {whose} ones."
     verdicts = Counter(result.verdict for result in both)
     sizes = [abs(result.difference or 0.0) for result in both]
-    far = max(both, key=lambda result: abs(result.difference or 0.0))
+    farthest = max(both, key=lambda result: abs(result.difference or 0.0))
     inside = [result.summary.interval for result in both if result.verdict == INSIDE]
-    reach = [(interval.high - interval.low) / 2 for interval in inside if interval is not None]
-    width = f" (of ±{statistics.median(reach):.2f} points in the median of these)" if reach else ""
+    halves = [(interval.high - interval.low) / 2 for interval in inside if interval is not None]
+    width = f" (median half-width ±{statistics.median(halves):.2f} points)" if halves else ""
+    place = ", ".join(farthest.labels[group] for group in ("method", "data", "missing"))
     return (
         f"In {verdicts[INSIDE]} {whose} number lies inside our 95 % interval{width}, in {verdicts[TOLERATED]} more "
         f"within the tolerance, in {verdicts[DIFFERS]} it differs, and {verdicts[TOO_FEW]} have too few masks to "
-        f"tell; the median distance is "
-        f"{statistics.median(sizes):.2f} points, the largest {signed(far.difference or 0.0)} ({far.labels['method']}, "
-        f"{far.labels['data']}, {far.labels['missing']}, rate {far.key.rate:g})."
+        f"tell; the median distance is {statistics.median(sizes):.2f} points, the largest "
+        f"{signed(farthest.difference or 0.0)} ({place}, rate {farthest.key.rate:g})."
     )
 
 
@@ -150,7 +150,7 @@ def _standing(claims: Sequence[Claim]) -> str:
 
 
 def _protocols(results: Results, protocol: str) -> list[tuple[str, str]]:
-    """Name and size of every other protocol under which something was run; its settings are counted together."""
+    """Name and size of every other protocol with results; all settings of a protocol are counted together."""
     cells = Counter(result.key.protocol for result in results.all if result.key.protocol != protocol)
     sizes = {family: sum(cells[name] for name in names) for family, names in results.families.items()}
     names = {protocol: f"{protocol} with other settings"}
@@ -174,30 +174,30 @@ def figure_content(figure: Figure, downloads: Sequence[Download]) -> dict[str, A
         "title": figure.title,
         "caption": figure.caption,
         "legend": figure.legend,
-        "svgs": [Markup(svg) for svg in page_svgs(figure)],  # matplotlib has escaped every text in them
+        "svgs": [Markup(svg) for svg in page_svgs(figure)],  # matplotlib escapes every text
         "downloads": downloads,
     }
 
 
 def _failures(results: Iterable[Result]) -> list[dict[str, str]]:
-    found = []
+    failures = []
     for result in results:
-        where = ", ".join(
-            (*(result.labels[key] for key in ("method", "data", "missing")), f"rate {result.key.rate:g}")
-        )
-        where += f", protocol {result.key.protocol}"
+        labels = ", ".join(result.labels[group] for group in ("method", "data", "missing"))
+        cell = f"{labels}, rate {result.key.rate:g}, protocol {result.key.protocol}"
         for failure in result.failures:
-            what = f"mask {failure.mask}, {count(len(failure.seeds), 'seed')}"
-            found.append({"where": where, "what": what, "why": failure.error, "trace": failure.traceback})
+            which = f"mask {failure.mask}, {count(len(failure.seeds), 'seed')}"
+            failures.append(
+                {"cell": cell, "trials": which, "reason": failure.error, "trace": failure.traceback}
+            )
         for trial in result.trials:
             if not trial.ok:
-                what, why = f"mask {trial.mask}, seed {trial.seed}", trial.record.get("reason", "")
-                found.append({"where": where, "what": what, "why": why, "trace": ""})
-    return found
+                which, reason = f"mask {trial.mask}, seed {trial.seed}", trial.record.get("reason", "")
+                failures.append({"cell": cell, "trials": which, "reason": reason, "trace": ""})
+    return failures
 
 
 def environments(provenances: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Each combination of commit, versions and device once, with the number of batches that it made."""
+    """Each combination of commit, versions and device once, with the number of batches it produced."""
     counted: Counter[tuple[tuple[str, str], ...]] = Counter()
     for provenance in provenances:
         git, machine = provenance.get("git") or {}, provenance.get("platform") or {}
@@ -219,7 +219,7 @@ def environments(provenances: Iterable[Mapping[str, Any]]) -> list[dict[str, str
 
 
 def _device(provenance: Mapping[str, Any]) -> str:
-    """Device and threads; of a GPU its name, driver and libraries."""
+    """Device and threads; for a GPU its name, driver and libraries."""
     threads = count(provenance.get("threads") or 0, "thread")
     if gpu := provenance.get("gpu"):
         tf32 = "on" if gpu["tf32"] else "off"
@@ -235,11 +235,11 @@ def _provenances(results: Iterable[Result]) -> Iterable[dict[str, Any]]:
 
 def _checksums(results: Iterable[Result]) -> list[tuple[str, str, str]]:
     """Dataset, split and checksum of the graphs that were trained on."""
-    found = {
+    checksums = {
         (result.labels["data"], str(result.cell.data.get("split", "")), provenance["data_checksum"])
         for result in results
         if result.cell is not None
         for provenance in _provenances([result])
         if provenance.get("data_checksum")
     }
-    return sorted(found)
+    return sorted(checksums)

@@ -23,7 +23,7 @@ CURVES = "convergence"  # protocol of experiment=convergence
 
 
 def write_report(results: Results, protocol: str, folder: Path) -> Path:
-    """Write ``index.html`` and the files that can be downloaded from it; the path of the page."""
+    """Write ``index.html`` and the files it offers for download; returns the path of the page."""
     timings = read_timings(results)
     under = results.under(protocol)
     with_curves = CURVES if CURVES in results.protocols else protocol
@@ -59,13 +59,13 @@ def _download(path: Path) -> Download:
 
 
 def embedded(name: str, content: bytes) -> Download:
-    """A file inside the page."""
+    """A file embedded in the page."""
     kind = mimetypes.guess_type(name)[0] or "text/plain"
     return Download(name, f"data:{kind};base64,{base64.b64encode(content).decode()}")
 
 
 def render(content: dict[str, object], template: str = "page.html.j2") -> str:
-    """A page; whatever is not Markup is escaped."""
+    """A page; everything that is not Markup is escaped."""
     environment = Environment(
         loader=FunctionLoader(_asset),
         autoescape=True,

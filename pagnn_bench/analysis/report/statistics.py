@@ -20,7 +20,7 @@ from pagnn_bench.analysis.tables.results import (
 )
 
 FEWEST_METHODS, FEWEST_CELLS = 3, 2
-SHARE_TO_RANK = 0.75  # of the cells of the method that has most: with fewer, a method is not ranked
+SHARE_TO_RANK = 0.75  # a method with fewer cells than this share of the most any method has is not ranked
 
 
 def statistics_tables(results: Sequence[Result], missing: str) -> list[Table]:
@@ -44,11 +44,12 @@ def _comparisons(
     for first, second in itertools.permutations(methods, 2):
         ours, theirs = methods[first], methods[second]
         shared = [place for place in ours if place in theirs]
-        found = compare([paired_differences(ours[place], theirs[place]) for place in shared])
-        if found.average is not None:
-            mean = found.average.interval.mean
-            tally = f"{found.wins}/{found.ties}/{found.losses}"
-            entries[first, second] = Value(f"{mean:+.2f}", tally, bold=mean > 0 and found.wins > found.losses)
+        comparison = compare([paired_differences(ours[place], theirs[place]) for place in shared])
+        if comparison.average is not None:
+            mean = comparison.average.interval.mean
+            tally = f"{comparison.wins}/{comparison.ties}/{comparison.losses}"
+            ahead = mean > 0 and comparison.wins > comparison.losses
+            entries[first, second] = Value(f"{mean:+.2f}", tally, bold=ahead)
     if not entries:
         return None
     names = [name for name in methods if any(name in pair for pair in entries)]
@@ -76,7 +77,7 @@ def _scores(results: Sequence[Result]) -> list[float]:
 def _ranks(
     methods: dict[str, dict[Place, Result]], labels: dict[str, str], missing: str, label: str
 ) -> Table | None:
-    """Average ranks over the cells that all methods have; a method with few cells is left out rather than the cells."""
+    """Average ranks over the cells that all methods have; rather than cells, a method with few of them is left out."""
     most = max(map(len, methods.values()), default=0)
     names = [name for name, cells in methods.items() if len(cells) >= SHARE_TO_RANK * most]
     while len(names) >= FEWEST_METHODS:
@@ -106,7 +107,8 @@ def _ranks(
     caption = [
         f"Average rank (1 is best) over the {len(shared)} cells that all of these methods have, by their means on "
         f"common masks; Friedman's test that all rank alike: p = {friedman(scores):.2g}; Nemenyi's critical "
-        f"difference at 5 %: {needed:.2f}. Both take cells for independent, which rates of one graph are not: a guide.",
+        f"difference at 5 %: {needed:.2f}. Both treat cells as independent, which rates of one graph are not: take "
+        "them as a guide.",
         *([f"Left out, since not run on enough of the cells: {', '.join(left_out)}."] if left_out else []),
     ]
     header = ["Method", "average rank", "differs from the best"]

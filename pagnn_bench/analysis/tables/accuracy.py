@@ -20,7 +20,7 @@ from pagnn_bench.analysis.tables.results import Result, common_masks, in_order, 
 from pagnn_bench.config.names import Name
 from pagnn_bench.config.text import count
 
-UNRECORDED = "recorded before it was measured, or nothing that it could be measured on"
+UNRECORDED = "they were recorded before it was measured, or have nothing to measure it on"
 
 
 def accuracy_table(
@@ -35,30 +35,25 @@ def accuracy_table(
         side_by_side: datasets in one part: two in the paper, one where there is little room.
     """
     here = [result for result in results if result.key.missing == missing]
-    tried = [result for result in here if result.cell is not None]
+    attempted = [result for result in here if result.cell is not None]
     protocol = next((result.key.protocol for result in here), "")
     published = published_under(protocol)
-    data = in_order((result.key.data for result in tried or here), published.datasets)
-    shown = [result for result in (here if compare or not tried else tried) if result.key.data in data]
+    data = in_order((result.key.data for result in attempted or here), published.datasets)
+    candidates = here if compare or not attempted else attempted
+    entries = [result for result in candidates if result.key.data in data]
     run = [result for result in here if result.mean is not None]
-    label = next((result.labels["missing"] for result in shown), missing)
-    accuracy = all(result.metric == ACCURACY for result in shown)
+    label = next((result.labels["missing"] for result in entries), missing)
+    accuracy = all(result.metric == ACCURACY for result in entries)
     title = _title(published, missing, label) if accuracy else label  # published tables are of accuracies
-    unrecorded = sum(not result.is_recorded for result in shown)
+    unrecorded = sum(not result.is_recorded for result in entries)
     usual, step = usual_trials(run), max(1, side_by_side)
     starts = range(0, len(data), step)
-    parts = [_part(shown, data[first : first + step], published, compare, usual) for first in starts]
+    parts = [_part(entries, data[first : first + step], published, compare, usual) for first in starts]
+    covered = data if missing in published.titles else [*published.datasets]
     return Table(
         f"{missing}-{protocol}",
         f"{title}, protocol {protocol}" if protocol else title,
-        _caption(
-            run,
-            data if missing in published.titles else [*published.datasets],
-            published,
-            compare,
-            usual,
-            unrecorded,
-        ),
+        _caption(run, covered, published, compare, usual, unrecorded),
         parts,
     )
 
@@ -83,7 +78,7 @@ def _caption(
         if any(result.summary.masks == 1 for result in run):
             caption.append("The interval of an entry with a single mask covers its seeds only.")
     absent = [name for key, name in published.datasets.items() if key not in data]
-    # Graphs of one's own are no part of a published table.
+    # A published table does not have the user's own graphs.
     if run and 0 < len(absent) < len(published.datasets):
         caption.append(f"Not run: {', '.join(absent)}.")
     return caption
@@ -93,19 +88,19 @@ def _part(
     results: Sequence[Result], data: Sequence[str], published: Published, compare: bool, usual: int | None
 ) -> TablePart:
     """The columns of some datasets."""
-    found = {(result.key.method, result.key.data, result.key.rate): result for result in results}
+    by_place = {(result.key.method, result.key.data, result.key.rate): result for result in results}
     here = (result.key.method for result in results if result.key.data in data)
     methods = in_order(here, published.methods)
     labels = {result.key.method: result.labels["method"] for result in results}
     titles = {result.key.data: result.labels["data"] for result in results}
     columns = [(name, rate) for name in data for rate in _rates(results, published, name)]
-    best = {column: _best(found, methods, *column) for column in columns}
+    best = {column: _best(by_place, methods, *column) for column in columns}
     rows: list[list[Value]] = []
     rules = set()
     for number, method in enumerate(methods):
         if number and _section(method) != _section(methods[number - 1]):
             rules.add(len(rows))
-        line = [found.get((method, *column)) for column in columns]
+        line = [by_place.get((method, *column)) for column in columns]
         ours = [_ours(result, usual, method in best[column]) for result, column in zip(line, columns)]
         rows += _compared_rows(labels[method], line, ours) if compare else [[Value(labels[method]), *ours]]
     names = 2 if compare else 1
@@ -115,7 +110,7 @@ def _part(
 
 
 def _compared_rows(label: str, line: Sequence[Result | None], ours: Sequence[Value]) -> list[list[Value]]:
-    """Our numbers of a method, the published ones, and the difference, as far as there are any."""
+    """The rows of one method: our numbers, the published ones and the difference, whichever there are."""
     rows = []
     if any(result and result.cell is not None for result in line):
         rows.append([Value("ours"), *ours])
@@ -129,29 +124,29 @@ def _compared_rows(label: str, line: Sequence[Result | None], ours: Sequence[Val
 
 
 def _section(method: str) -> int:
-    """The paper draws a line between its rivals and PaGNN; methods that it does not have come below another one."""
+    """The paper draws a line between its rivals and PaGNN; other methods come below a second one."""
     plain = Name.parse(method).plain
     return 2 if plain not in METHODS else int(plain.startswith("pagnn"))
 
 
 def _rates(results: Iterable[Result], published: Published, data: str) -> list[float]:
-    """The rates that were run on a dataset, and the published ones if it is among the published datasets."""
+    """The rates that were run on a dataset, and the published ones if the dataset was published."""
     own = {result.key.rate for result in results if result.key.data == data}
     return sorted(own | set(published.rates)) if Name.parse(data).plain in published.datasets else sorted(own)
 
 
 def _best(
-    found: dict[tuple[str, str, float], Result], methods: Iterable[str], data: str, rate: float
+    by_place: dict[tuple[str, str, float], Result], methods: Iterable[str], data: str, rate: float
 ) -> set[str]:
-    """The best methods of a column; none if there is nothing to compare, or if which is best depends on the masks.
+    """The best methods of a column; none if there is nothing to compare, or if the masks decide which is best.
 
-    Masks vary as much as methods do, so a method that was run on other masks may be ahead by luck: the highest mean has
-    to be the highest on common masks too. For the same reason a method with a single mask is left out where others have
-    more.
+    Masks vary as much as methods do, so a method that was run on other masks may be ahead by luck: the highest mean
+    must also be the highest on common masks. For the same reason a method with a single mask is left out where others
+    have more.
     """
     rivals = [method for method in methods if Name.parse(method).plain != CEILING]
-    results = {method: found[method, data, rate] for method in rivals if (method, data, rate) in found}
-    run = {method: result for method, result in results.items() if result.mean is not None}
+    results = {method: by_place.get((method, data, rate)) for method in rivals}
+    run = {method: result for method, result in results.items() if result and result.mean is not None}
     several = {method: result for method, result in run.items() if result.summary.masks > 1}
     best = _lowest if any(result.metric.lower_is_better for result in run.values()) else _highest
     compared = several if len(several) > 1 else run

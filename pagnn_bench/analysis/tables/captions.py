@@ -1,4 +1,4 @@
-"""What stands above an accuracy table: how its numbers were made, and how they are to be read."""
+"""The caption of an accuracy table: how its numbers were made, and how to read them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pagnn_bench.config.names import Name
 from pagnn_bench.config.text import count
 
 SYMBOLS = {INSIDE: "=", TOLERATED: "≈", DIFFERS: "≠", TOO_FEW: "?"}
-CEILING = "full"  # sees the hidden features: shown, but never the best
+CEILING = "full"  # sees the hidden features: shown, but never marked as the best
 
 
 def legend(published: Published) -> str:
-    """How differences to published numbers are to be read."""
+    """How to read differences from published numbers."""
     verdicts = (
         f"Difference: = {published.whose} number lies inside our 95 % interval, ≈ within tolerance (±0.5 up to rate "
-        "0.5, ±1 up to 0.7, ±2.5 above), ≠ differs, ? too few masks to tell: inside an interval that reaches over two "
-        "tolerances to each side, or a single mask that is at most four tolerances off."
+        "0.5, ±1 up to 0.7, ±2.5 above), ≠ differs, ? too few masks to tell: inside an interval that extends more than "
+        "two tolerances to each side, or on a single mask at most four tolerances off."
     )
     return " ".join((verdicts, *published.notes))
 
@@ -32,7 +32,7 @@ def usual_trials(results: Iterable[Result]) -> int | None:
 
 
 def describe_trials(results: Sequence[Result], usual: int | None) -> list[str]:
-    """What an entry is, which are bold, and how many trials stand behind them."""
+    """What an entry is, which are bold, and how many trials are behind them."""
     if not results:
         return ["Nothing run yet."]
     metric = results[0].metric
@@ -41,17 +41,15 @@ def describe_trials(results: Sequence[Result], usual: int | None) -> list[str]:
     best = (
         "best"
         if alike
-        else f"{extreme} if it is the {extreme} on common masks, too, of the methods with several where there are such"
+        else f"{extreme}, provided it is also the {extreme} on common masks (methods with a single mask do not compete "
+        "where others have several)"
     )
     units = {result.summary.unit for result in results if result.summary.trials}
     unit = units.pop() if len(units) == 1 else "mask"
-    text = [
-        f"{metric.title}: mean of the means of {unit}s, ± their standard deviation; in bold the {best}."
-        if not metric.of_mask
-        else f"{metric.title}: mean over {unit}s, ± their standard deviation; in bold the {best}."
-    ]
+    mean = f"mean over {unit}s" if metric.of_mask else f"mean of the means of {unit}s"
+    text = [f"{metric.title}: {mean}, ± their standard deviation; in bold the {best}."]
     if any(Name.parse(result.key.method).plain == CEILING for result in results):
-        text.append("Full features sees what is hidden, and is not compared.")
+        text.append("Full features sees what is hidden and does not compete.")
     every = "in every entry" if all(result.summary.trials == usual for result in results) else "unless noted"
     masks = {result.summary.masks for result in results if result.summary.trials == usual}
     on = count(masks.pop(), unit) if len(masks) == 1 else f"{min(masks)} to {max(masks)} {unit}s"
@@ -64,15 +62,17 @@ def describe_trials(results: Sequence[Result], usual: int | None) -> list[str]:
 
 
 def describe_protocol(results: Sequence[Result]) -> list[str]:
-    """Training, stopping rule and split in words; where datasets differ, each with its own value."""
+    """Training, stopping rule and split in words; where datasets differ, one value per dataset."""
     cells = {result.labels["data"]: result.cell for result in results if result.cell is not None}
     if not cells:
         return []
     texts = []
     splits = {name: _split(cell) for name, cell in cells.items()}
     if _as_published(results):
-        how = "Training: every method in the setting of its own authors (docs/fidelity.md)."
-        return [how, f"Split: {_each(splits)}."]
+        return [
+            "Training: every method with its own authors' settings (docs/fidelity.md).",
+            f"Split: {_each(splits)}.",
+        ]
     for key, words in {
         "lr": "learning rate {}",
         "weight_decay": "weight decay {}",
@@ -85,7 +85,7 @@ def describe_protocol(results: Sequence[Result]) -> list[str]:
 
 
 def _as_published(results: Sequence[Result]) -> bool:
-    """Whether methods are trained by settings of their own that no common search chose."""
+    """Whether methods are trained with their authors' settings instead of those of a common search."""
     cells = [result.cell for result in results if result.cell is not None]
     return any(
         cell.protocol.get("published")

@@ -1,4 +1,4 @@
-"""Tables as plain data; how they are written down is for :mod:`pagnn_bench.analysis.tables.render`."""
+"""Tables as plain data; :mod:`pagnn_bench.analysis.tables.render` writes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Value:
-    """An entry: its text, what stands behind it in small print, and a verdict that may colour it."""
+    """An entry: its text, the small print after it, and a verdict that may colour it."""
 
     text: str = ""
     small: str = ""
@@ -21,10 +21,10 @@ class TablePart:
 
     Attributes:
         spans: headings above the header, as (text, number of columns), from the first column on.
-        header: one text a column.
-        rows: the entries, the first ``stub`` of a row being its names.
+        header: one text per column.
+        rows: the entries; the first ``stub`` entries of a row are its names.
         stub: number of columns with names, left aligned.
-        rules: rows before which a line is drawn.
+        rules: numbers of the rows with a line above them.
     """
 
     spans: list[tuple[str, int]]

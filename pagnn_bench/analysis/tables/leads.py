@@ -1,4 +1,4 @@
-"""How far PaGNN-N is ahead of every rival, protocol by protocol and rate by rate: which conclusions survive all."""
+"""How far PaGNN-N is ahead of every rival, by protocol and rate: which conclusions survive every protocol."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pagnn_bench.analysis.tables.results import Place, Result, Results, by_metho
 
 OWN = "pagnn_n"
 RIVALS = ("mf", "vae", "gain", "sat", "gcnmf", "fp", "pcfi")
-# The protocols that answer the question, and how a reader may call them.
+# The protocols that answer the question, and what a reader may call them.
 PROTOCOLS = {"paper": "as published", "tuned": "tuned alike", "shared": "one setting for all"}
 PRINTED = "the paper's numbers"
 CITATION = ("cora", "citeseer")
@@ -24,11 +24,11 @@ def leads_table(results: Results, datasets: Sequence[str] = CITATION) -> Table |
     """
     rows: list[list[Value]] = []
     rules = set()
-    found = {protocol: by_method(results.under(protocol)) for protocol in PROTOCOLS}
+    by_protocol = {protocol: by_method(results.under(protocol)) for protocol in PROTOCOLS}
     labels = {result.key.method: result.labels["method"] for result in results.all}
     for rival in RIVALS:
-        lines = list(_lines(rival, found, datasets))
-        if len(lines) > (rival in METHODS):  # something beside the paper's own numbers
+        lines = list(_lines(rival, by_protocol, datasets))
+        if len(lines) > (rival in METHODS):  # more than the paper's own numbers
             rules.add(len(rows))
             name = labels.get(rival, METHODS.get(rival, rival))
             rows += [[Value(name if k == 0 else ""), *line] for k, line in enumerate(lines)]
@@ -37,14 +37,14 @@ def leads_table(results: Results, datasets: Sequence[str] = CITATION) -> Table |
     where = ", ".join(DATASETS[name] for name in datasets)
     caption = [
         f"Points by which PaGNN-N is ahead (test accuracy, mean of {where} and both missing types; SAT has type 1 "
-        "only), paired on the same masks; in brackets the cells of an entry that were run, where some were not.",
+        "only), paired on the same masks; in brackets the number of cells run, where some were not.",
     ]
     header = [f"{METHODS[OWN]} ahead of", "each method …", *(f"{rate:g}" for rate in RATES)]
     return Table("leads", "What survives", caption, [TablePart([], header, rows, 2, frozenset(rules - {0}))])
 
 
 def _lines(
-    rival: str, found: dict[str, dict[str, dict[Place, Result]]], datasets: Sequence[str]
+    rival: str, by_protocol: dict[str, dict[str, dict[Place, Result]]], datasets: Sequence[str]
 ) -> Iterator[list[Value]]:
     """The rows of one rival: the paper's, then one per protocol under which it was run."""
     if rival in METHODS:
@@ -59,15 +59,15 @@ def _lines(
         }
         yield [Value(PRINTED), *(Value(signed(statistics.fmean(printed[rate]), 1)) for rate in RATES)]
     for protocol, name in PROTOCOLS.items():
-        ours, theirs = (found[protocol].get(method, {}) for method in (OWN, rival))
+        ours, theirs = (by_protocol[protocol].get(method, {}) for method in (OWN, rival))
         line = [Value(name)]
         for rate in RATES:
             wanted = [(m, d, rate) for m, d in _places(datasets) if (rival, m) != ("sat", "type2")]
             both = [place for place in wanted if place in ours and place in theirs]
             differences = [paired_differences(ours[place], theirs[place]) for place in both]
-            means = [statistics.fmean(own) for own in differences if own]
-            some = f"({len(means)} of {len(wanted)})" if len(means) < len(wanted) else ""
-            line.append(Value(signed(statistics.fmean(means), 1), some) if means else Value())
+            means = [statistics.fmean(by_mask) for by_mask in differences if by_mask]
+            coverage = f"({len(means)} of {len(wanted)})" if len(means) < len(wanted) else ""
+            line.append(Value(signed(statistics.fmean(means), 1), coverage) if means else Value())
         if any(value.text for value in line[1:]):
             yield line
 

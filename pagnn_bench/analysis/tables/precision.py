@@ -1,4 +1,4 @@
-"""What training in bfloat16 changes: trials that differ in nothing but the precision, pair by pair."""
+"""What training in bfloat16 changes: pairs of trials that differ only in precision."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ def precision_table(results: Results) -> Table | None:
 
     A pair is a cell, mask and seed in both precisions: same mask, same initial weights, same dropout.
     """
-    rows: list[list[Value]] = []
-    found: dict[tuple[str, str, str, str], dict[float, Value]] = defaultdict(dict)
+    differences: dict[tuple[str, str, str, str], dict[float, Value]] = defaultdict(dict)
     for wide, narrow in _pairs(results):
         place = (wide.key.data, wide.labels["data"], wide.labels["missing"], wide.labels["method"])
         if value := _difference(wide, narrow):
-            found[place][wide.key.rate] = value
-    rates = [rate for rate in RATES if any(rate in line for line in found.values())]
-    datasets = list(DATASETS)
-    for place in sorted(found, key=lambda place: (datasets.index(place[0]), place[2:])):
-        rows.append([*map(Value, place[1:]), *(found[place].get(rate, Value()) for rate in rates)])
-    if not rows:
+            differences[place][wide.key.rate] = value
+    if not differences:
         return None
+    rates = [rate for rate in RATES if any(rate in line for line in differences.values())]
+    datasets = list(DATASETS)
+    rows = [
+        [*map(Value, place[1:]), *(differences[place].get(rate, Value()) for rate in rates)]
+        for place in sorted(differences, key=lambda place: (datasets.index(place[0]), place[2:]))
+    ]
     caption = [
-        f"Test accuracy in {NARROW} minus float32, in points: mean of the differences of single trials with the same "
-        "mask and seed, and beside it the 95 % interval over masks and the number of pairs."
+        f"Test accuracy in {NARROW} minus float32, in points: mean difference between single trials with the same "
+        "mask and seed, then its 95 % interval over masks and the number of pairs."
     ]
     header = ["dataset", "missing", "method", *(f"{rate:g}" for rate in rates)]
     return Table("precision", "Precision", caption, [TablePart([], header, rows, 3)])
@@ -41,14 +42,14 @@ def precision_table(results: Results) -> Table | None:
 
 def _pairs(results: Results) -> list[tuple[Result, Result]]:
     """Cells in float32 with the same cell in bfloat16."""
-    found: dict[str, dict[bool, Result]] = defaultdict(dict)
+    pairs: dict[str, dict[bool, Result]] = defaultdict(dict)
     for result in results.all:
         if result.cell is not None and result.key.data in DATASETS and result.key.rate in RATES:
             identity = result.cell.identity
             protocol = {key: value for key, value in identity["protocol"].items() if key != "precision"}
             narrow = result.cell.protocol.get("precision") == NARROW
-            found[canonical_json({**identity, "protocol": protocol})][narrow] = result
-    return [(pair[False], pair[True]) for pair in found.values() if len(pair) == 2]
+            pairs[canonical_json({**identity, "protocol": protocol})][narrow] = result
+    return [(pair[False], pair[True]) for pair in pairs.values() if len(pair) == 2]
 
 
 def _difference(wide: Result, narrow: Result) -> Value | None:

@@ -1,4 +1,4 @@
-"""Tables as text: Markdown that is aligned for the terminal, LaTeX with booktabs, HTML."""
+"""Tables as text: Markdown aligned for the terminal, LaTeX with booktabs, HTML."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pagnn_bench.analysis.tables.layout import Table, TablePart, Value
 
 
 def to_markdown(table: Table) -> str:
-    """Aligned columns, so that it reads as well in a terminal as on a page."""
+    """With aligned columns, to read as well in a terminal as on a page."""
     blocks = [f"### {_md(table.title)}", *(_markdown_part(part) for part in table.parts)]
     return "\n\n".join([*blocks, *([_wrapped(table.caption)] if table.caption else [])]) + "\n"
 
 
 def _one_heading(part: TablePart) -> TablePart:
-    """A single heading above the columns goes into the corner: nearer to the eye, and a line less."""
+    """Move a single heading above the columns into the corner, which saves a line."""
     headings = [text for text, _ in part.spans if text]
     return replace(part, spans=[], header=[headings[0], *part.header[1:]]) if len(headings) == 1 else part
 
@@ -26,10 +26,10 @@ def _one_heading(part: TablePart) -> TablePart:
 def _markdown_part(part: TablePart) -> str:
     part = _one_heading(part)
     header = list(part.header)
-    if part.spans:  # Markdown has one line of headings only
+    if part.spans:  # Markdown allows only one line of headings
         above = [text for text, span in part.spans for _ in range(span)]
         header = [f"{group} {text}".strip() for group, text in zip(above, header)]
-    # Text and small print are aligned apart, so that points stand below points.
+    # Text and small print are aligned separately, so that decimal points line up.
     columns = []
     for place, name in enumerate(header):
         values = [row[place] for row in part.rows]
@@ -84,13 +84,13 @@ _LATEX = {
 
 
 def latex_text(text: str) -> str:
-    """Text for LaTeX; what pdflatex could not set at all is replaced by a question mark."""
+    """Text for LaTeX; characters that pdflatex cannot typeset become question marks."""
     known = "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
     return "".join(c if c.isprintable() and ord(c) < 0x250 else "?" for c in known)
 
 
 def to_latex(table: Table) -> str:
-    r"""A ``table*`` for ``\input``, shrunk to the width of the text where it is wider."""
+    r"""A ``table*`` for ``\input``, shrunk to the width of the text if it is wider."""
     columns = max((len(part.header) for part in table.parts), default=1)
     stub = max((part.stub for part in table.parts), default=1)
     title = re.sub(r"^Table \d+: ", "", table.title)  # LaTeX numbers its tables itself

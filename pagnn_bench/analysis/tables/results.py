@@ -1,4 +1,4 @@
-"""All cells of a store: summarised, named, and set beside the paper's numbers."""
+"""All cells of a store: summarised, named, and compared with the paper's numbers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MAIN_PROTOCOL = "paper"
 LABELS = {**METHODS, **DATASETS, "type1": "Type 1", "type2": "Type 2"}
 
 INSIDE, TOLERATED, DIFFERS = "inside interval", "within tolerance", "differs"
-TOO_FEW = "too few masks"  # one mask, or an interval that would hold almost any number: nothing can be said
+TOO_FEW = "too few masks"  # one mask, or an interval so wide that it would contain almost any number
 
 
 @dataclass(frozen=True)
 class Key:
-    """Where a cell stands: each text is a :class:`Name`, with the settings that are not default."""
+    """A cell's place in the tables; each text is a :class:`Name`, with the settings that are not default."""
 
     method: str
     data: str
@@ -45,9 +45,9 @@ class Result:
         labels: how the method, data, missing and protocol of ``key`` are shown to people.
         paper: the published accuracy in percent, if there is one: the paper's, or that of another paper where the
             protocol has numbers of its own (:mod:`pagnn_bench.analysis.published`).
-        copied: True if the paper took its number over from the GCNmf paper.
+        copied: True if the paper copied its number from the GCNmf paper.
         spread: the standard deviation that was published with it.
-        metric: what ``summary`` is of; published are accuracies only.
+        metric: what ``summary`` is of; only accuracies are published.
     """
 
     key: Key
@@ -61,24 +61,24 @@ class Result:
     metric: Metric = ACCURACY
 
     def of(self, metric: Metric) -> Result:
-        """The same cell by another metric."""
+        """The same cell, measured by another metric."""
         if metric == self.metric:
             return self
         return replace(self, metric=metric, paper=None, copied=False, spread=None)
 
     @property
     def published(self) -> Published:
-        """Where ``paper`` is from, or would be."""
+        """The source of ``paper``, whether or not it has this entry."""
         return published_under(self.key.protocol)
 
     @property
     def is_recorded(self) -> bool:
-        """False for a cell that has trials, but was recorded before there was this metric, or has no such thing."""
+        """False for a cell whose trials lack this metric: recorded before it existed, or with nothing to measure."""
         return self.mean is not None or not any(trial.ok for trial in self.trials)
 
     @property
     def is_default(self) -> bool:
-        """True if no setting differs from the packaged one: what a reproduction is judged by."""
+        """True if no setting differs from the packaged one; only such cells count for the reproduction."""
         names = (self.key.method, self.key.data, self.key.missing)
         return not any(Name.parse(name).settings for name in names)
 
@@ -110,7 +110,7 @@ class Result:
         return TOO_FEW if inside else DIFFERS
 
     def record(self) -> dict[str, Any]:
-        """The entry of the JSON and CSV forms; accuracies in percent, rounded to what can be told apart."""
+        """The entry of the JSON and CSV forms; accuracies in percent, sensibly rounded."""
         digits = {"seconds_per_epoch": 7}
         return {
             key: round(value, digits.get(key, 4)) if isinstance(value, float) else value
@@ -139,17 +139,17 @@ class Result:
         }
 
 
-# Half an interval, as a multiple of the tolerance, up to which it can agree with the paper's number.
+# An interval whose half-width is more than this multiple of the tolerance is too wide to count as agreement.
 WIDEST = 2.0
-# How far off, as a multiple of the tolerance, a single mask has to be to differ: 2 points up to rate 0.5, 4 at 0.7, 10
-# at 0.9. The standard deviation between masks of one cell is about 0.5, 1 and 2 in the median of our results.
+# How far off a single mask must be to differ, as a multiple of the tolerance: 2 points up to rate 0.5, 4 at 0.7, 10 at
+# 0.9. The standard deviation between masks of one cell is about 0.5, 1 and 2 in the median of our results.
 TOLERANCES_OF_ONE_MASK = 4.0
 
 
 def tolerance(rate: float) -> float:
-    """How many points ours and the paper's may differ and still count as agreeing.
+    """By how many points our number and the paper's may differ and still agree.
 
-    The paper's entries look like means of three to five numbers, and the fewer entries are left the more these vary.
+    The paper's entries look like means of three to five numbers, which vary the more the fewer attributes are left.
     """
     return 0.5 if rate <= 0.5 else 1.0 if rate <= 0.7 else 2.5
 
@@ -168,32 +168,32 @@ class Results:
 
     @property
     def protocols(self) -> list[str]:
-        """The protocols under which something was run, the paper's first, then by number of cells."""
+        """The protocols with results, the paper's first, then by number of cells."""
         names = [result.key.protocol for result in self.all]
         return sorted(set(names), key=lambda name: (name != MAIN_PROTOCOL, -names.count(name), name))
 
     @property
     def families(self) -> dict[str, list[str]]:
         """The protocols by their plain names: ``grid`` → ``grid``, ``grid[weight_decay=0.05]`` and so on."""
-        found: dict[str, list[str]] = {}
+        families: dict[str, list[str]] = {}
         for name in self.protocols:
-            found.setdefault(Name.parse(name).plain, []).append(name)
-        return found
+            families.setdefault(Name.parse(name).plain, []).append(name)
+        return families
 
     def by(self, metric: Metric) -> Results:
-        """The same cells by another metric."""
+        """The same cells, measured by another metric."""
         return replace(self, all=[result.of(metric) for result in self.all])
 
     def under(self, protocol: str) -> list[Result]:
-        """The cells under one protocol, and as results without trials the published entries that were not run."""
+        """The cells under one protocol, and the published entries that were not run, as results without trials."""
         run = [result for result in self.all if result.key.protocol == protocol]
         if any(result.metric != ACCURACY for result in run):
-            return _in_order(run)  # nothing but accuracies is published
+            return _in_order(run)  # only accuracies are published
         return _in_order([*run, *_published_only(protocol, {result.key for result in run})])
 
 
 def load_results(store: Store) -> Results:
-    """Read everything."""
+    """Read all cells of a store."""
     cells = list(store.cells())
     variants = find_variants(cells)
     results = []
@@ -221,7 +221,7 @@ def load_results(store: Store) -> Results:
 
 
 def key_of(cell: Cell, settings: Mapping[str, str]) -> Key:
-    """Where a cell stands, given its settings that are not default, by group."""
+    """A cell's place in the tables, given its settings that are not default, by group."""
     names = {group: Name(getattr(cell, group)["name"], own) for group, own in settings.items()}
     return Key(rate=cell.rate, **names)
 
@@ -241,7 +241,7 @@ def _published_only(protocol: str, run: set[Key]) -> Iterable[Result]:
 
 
 def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Each name once: those that the paper has in its order, each with its variants behind it, then the others."""
+    """Each name once: those of the paper in its order, each followed by its variants, then the others."""
     return sorted(set(names), key=lambda name: _place(name, known))
 
 
@@ -267,28 +267,27 @@ Place = tuple[str, str, float]  # missing, data, rate
 
 
 def by_method(results: Iterable[Result]) -> dict[str, dict[Place, Result]]:
-    """Method → place → its result, of those that have one, in the paper's order; expects a single protocol."""
-    have = [result for result in results if result.mean is not None]
-    found: dict[str, dict[Place, Result]] = {
-        method: {} for method in in_order((result.key.method for result in have), METHODS)
-    }
-    for result in have:
-        found[result.key.method][result.key.missing, result.key.data, result.key.rate] = result
-    return found
+    """Method → place → its result, if it has one, in the paper's order; expects a single protocol."""
+    run = [result for result in results if result.mean is not None]
+    methods = in_order((result.key.method for result in run), METHODS)
+    places: dict[str, dict[Place, Result]] = {method: {} for method in methods}
+    for result in run:
+        places[result.key.method][result.key.missing, result.key.data, result.key.rate] = result
+    return places
 
 
 def common_masks(results: Iterable[Result]) -> set[int]:
-    """The masks that all of these have: their means over other masks are means of other things."""
+    """The masks that all of these have; only means over the same masks can be compared."""
     masks = [set(result.summary.by_mask) for result in results]
     return set.intersection(*masks) if masks else set()
 
 
 def mean_over(result: Result, masks: Iterable[int]) -> float:
-    """The mean over these masks only, in percent."""
+    """The mean over these masks, in percent."""
     return statistics.fmean(result.summary.mask_means[mask] for mask in masks)
 
 
 def paired_differences(first: Result, second: Result) -> list[float]:
-    """First minus second on every mask that both have, from the means over seeds; in percentage points."""
+    """First minus second on every mask that both have, from means over seeds; in percentage points."""
     ours, theirs = first.summary.mask_means, second.summary.mask_means
     return [ours[mask] - theirs[mask] for mask in sorted(common_masks([first, second]))]

@@ -1,4 +1,4 @@
-"""How far a search on validation data can be trusted: what it gained there, and what was left of that in the test."""
+"""How far a search on validation data can be trusted: what it gained there, and how much of that on test data."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from pagnn_bench.analysis.tables.layout import Table, TablePart, Value, signed
 from pagnn_bench.analysis.tables.results import Result, Results, paired_differences
 from pagnn_bench.config.identity import TRIES, Cell
 
-LEVEL = (
-    1.0  # points of validation accuracy: settings this close to the best are as good as it, for all we know
-)
+AS_GOOD = 1.0  # points of validation accuracy: settings this close to the best may be just as good
 
 
 class _Try(NamedTuple):
@@ -28,48 +26,48 @@ class _Try(NamedTuple):
 
 
 def search_table(results: Results, protocol: str = "tuned", published: str = "paper") -> Table | None:
-    """One row per searched cell: how flat the optimum is, and what the search brought; None without any search.
+    """One row per searched cell: how flat the optimum is, and what the search gained; None without any search.
 
     The test accuracy of a setting is only reported here; settings are chosen by validation accuracy.
     """
-    tries: dict[tuple[Any, ...], list[Result]] = defaultdict(list)
+    tried: dict[tuple[Any, ...], list[Result]] = defaultdict(list)
     for result in results.all:
         if result.cell is not None and result.cell.protocol["name"] == TRIES:
-            tries[_place(result.cell)].append(result)
+            tried[_place(result.cell)].append(result)
     as_published = {replace(result.key, protocol=""): result for result in results.under(published)}
     rows = []
     for result in results.under(protocol):
         if result.cell is None or result.mean is None:
             continue
-        tuning = result.cell.protocol["tuning"]
-        scored = [_score(tried, tuning["mask"]) for tried in tries[_place(result.cell)]]
-        found = [score for score in scored if score is not None]
+        mask = result.cell.protocol["tuning"]["mask"]
+        scores = [_score(setting, mask) for setting in tried[_place(result.cell)]]
+        tries = [score for score in scores if score is not None]
         before = as_published.get(replace(result.key, protocol=""))
-        if found:
-            rows.append(_row(result, found, before))
+        if tries:
+            rows.append(_row(result, tries, before))
     if not rows:
         return None
     caption = [
         "Validation: accuracy on the mask of the search, mean over its seeds.",
-        f"As good: settings within {LEVEL:g} point of the best on validation data.",
+        f"As good: settings within {AS_GOOD:g} point of the best on validation data.",
         "Agreement: rank correlation of validation and test accuracy over all settings tried.",
-        "Gain: of the chosen setting over the published one, in points; in the test paired on the reported masks.",
+        "Gain: of the chosen setting over the published one, in points; on test data paired on the reported masks.",
     ]
     header = ["", "dataset", "method", "rate", "tried", "validation", "as good", "agreement"]
     header += ["gain in validation", "gain in test"]
     return Table("search", "What the search brought", caption, [TablePart([], header, rows, 3)])
 
 
-def _row(result: Result, found: Sequence[_Try], before: Result | None) -> list[Value]:
-    best = max(score.validation for score in found)
-    as_good = sum(score.validation >= best - LEVEL for score in found)
-    start = next((score for score in found if _is_published(score.cell, before)), None)
-    agreement = _rank_correlation(found)
+def _row(result: Result, tries: Sequence[_Try], before: Result | None) -> list[Value]:
+    best = max(score.validation for score in tries)
+    as_good = sum(score.validation >= best - AS_GOOD for score in tries)
+    start = next((score for score in tries if _is_published(score.cell, before)), None)
+    agreement = _rank_correlation(tries)
     paired = paired_differences(result, before) if before is not None and before.mean is not None else []
     texts = [
         *(result.labels[group] for group in ("missing", "data", "method")),
         f"{result.key.rate:g}",
-        str(len(found)),
+        str(len(tries)),
         f"{best:.1f}",
         str(as_good),
         "" if agreement is None else f"{agreement:.2f}",
@@ -84,7 +82,7 @@ def _place(cell: Cell) -> tuple[Any, ...]:
 
 
 def _score(tried: Result, mask: int) -> _Try | None:
-    """Of the trials on the mask of the search; None for a setting that was tried on another mask, or diverged."""
+    """The score on the mask of the search; None for a setting that was tried on another mask, or diverged."""
     records = [trial.record for trial in tried.trials if trial.ok and trial.batch.mask == mask]
     if not records or tried.cell is None:
         return None
@@ -95,7 +93,7 @@ def _score(tried: Result, mask: int) -> _Try | None:
 
 
 def _is_published(cell: Cell, published: Result | None) -> bool:
-    """Whether a try has the settings of the cell as published, all but the names of the protocols and the search."""
+    """Whether a try has the settings of the cell as published, apart from the protocol's name and search."""
     if published is None or published.cell is None:
         return False
     return _settings(cell) == _settings(published.cell)

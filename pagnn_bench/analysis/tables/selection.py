@@ -21,15 +21,15 @@ from pagnn_bench.records.store import Store
 
 
 def read_results(folder: str | None) -> Results:
-    """The results below a folder; a folder that was named must exist."""
+    """The results in a folder; a folder that was named must exist."""
     return load_results(Store(results_folder(folder)))
 
 
 def choose_protocol(results: Results, name: str | None, compare: str | None = None) -> str:
-    """The protocol to show: the one asked for, or the first there is of those that ``compare`` has numbers for."""
+    """The protocol to show: the requested one, or the first with results that ``compare`` has numbers for."""
     have = results.protocols
     if name is not None and name not in have:
-        # A search has hundreds of settings: name them only if one of them was asked for.
+        # A search has hundreds of settings: list them only if the request names one of them.
         families = results.families
         choices = families.get(Name.parse(name).plain) or [names[0] for names in families.values()]
         raise RequestError(f"--protocol {name}: choose one of {', '.join(choices) or '(nothing run yet)'}.")
@@ -38,13 +38,13 @@ def choose_protocol(results: Results, name: str | None, compare: str | None = No
         return next(iter(fitting), compare or "paper")
     if compare not in (None, suited := published_under(name).name):
         raise RequestError(
-            f"--compare {compare}: beside protocol {name} stand other numbers, --compare {suited}."
+            f"--compare {compare}: protocol {name} has other published numbers; use --compare {suited}."
         )
     return name
 
 
 def accuracy_tables(results: Results, protocol: str, compare: bool = False, abreast: int = 2) -> list[Table]:
-    """One table for every missing type that was run; if none was and ``compare`` is set, the published ones."""
+    """One table per missing type that was run; if none was and ``compare`` is set, the published ones."""
     under = results.under(protocol)
     run = {result.key.missing for result in under if result.cell is not None}
     kinds = in_order(run or (TABLES.values() if compare else ()), TABLES.values())
@@ -52,7 +52,7 @@ def accuracy_tables(results: Results, protocol: str, compare: bool = False, abre
 
 
 def flat_records(results: Results, table: str, asked: str | None, protocol: str) -> list[dict[str, Any]]:
-    """The entries of the JSON and CSV forms: of all protocols unless one was ``asked`` for."""
+    """The entries of the JSON and CSV forms: of all protocols unless one was requested."""
     if table == "timing":
         return read_timings(results).records()
     chosen = everything(results, protocol) if asked is None else results.under(protocol)
@@ -61,7 +61,7 @@ def flat_records(results: Results, table: str, asked: str | None, protocol: str)
 
 
 def everything(results: Results, protocol: str) -> list[Result]:
-    """What was run under every protocol, this one first, and the paper's entries that were not run."""
+    """What was run under every protocol, this one first and with the published entries that were not run."""
     return results.under(protocol) + [result for result in results.all if result.key.protocol != protocol]
 
 

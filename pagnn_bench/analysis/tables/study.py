@@ -1,6 +1,6 @@
-"""Results of masks that are not random, each beside masks by chance that hide as much of the same graph.
+"""Results on masks that are not random, each with its counterpart on random masks that hide as much of the same graph.
 
-Whole nodes stand beside type 1, single entries beside type 2. Masks of two missing types are other draws, so
+Whole nodes are compared with type 1, single entries with type 2. Masks of two missing types are separate draws, so
 differences between types are not paired.
 """
 
@@ -16,10 +16,10 @@ from pagnn_bench.analysis.tables.results import Result, in_order, paired_differe
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.names import Name
 
-CHANCE = {"rows": "type1", "cells": "type2"}  # pattern of a mechanism → the type that hides as much by chance
-UNLABELLED = "unlabelled"  # has no rate, and no counterpart by chance
+RANDOM = {"rows": "type1", "cells": "type2"}  # pattern of a mechanism → the type that hides as much at random
+UNLABELLED = "unlabelled"  # has no rate, and no random counterpart
 ORDER = ("type1", "degree", "class", "region", "shift", "type2", "neighbour", "self")
-# The same network on the same filling, with the mask and without.
+# The same network on the same filling, with and without the mask.
 SEES_MASK, SEES_NONE = "mask_concat", "zero"
 
 
@@ -40,11 +40,11 @@ class Row:
 
     @property
     def label(self) -> str:
-        """The graph's."""
+        """Of the graph."""
         return next(iter(self.results.values())).labels["data"]
 
     def mask_fact(self, name: str) -> float | None:
-        """The mean over masks of what was recorded about each, whatever the method; None where nothing was."""
+        """A recorded fact about the masks, averaged over them, whatever the method; None if it was not recorded."""
         facts = {
             trial.mask: trial.batch.facts[name]
             for result in self.results.values()
@@ -62,10 +62,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Study:
-    """The results of mechanisms under one protocol, with those by chance beside them.
+    """The results of mechanisms under one protocol, and their random counterparts.
 
     Attributes:
-        rows: data, rate, title of the missing type → the results there, in the order of tables.
+        rows: (data, rate, title of the missing type) → its results, in the order of tables.
         unlabelled: those of ``missing=unlabelled``, one row per graph.
     """
 
@@ -87,24 +87,24 @@ class Study:
         rows = [*self.rows.values(), *self.unlabelled]
         return next(row.results[method].labels["method"] for row in rows if method in row.results)
 
-    def by_chance(self, row: Row) -> Row | None:
-        """The row of masks by chance that a mechanism is compared with."""
-        pattern = CHANCE[row.cell.missing["pattern"]]
+    def at_random(self, row: Row) -> Row | None:
+        """The row of random masks that a mechanism is compared with."""
+        pattern = RANDOM[row.cell.missing["pattern"]]
         here = (other for other in self.rows.values() if (other.data, other.rate) == (row.data, row.rate))
         return next((other for other in here if other.cell.missing["name"] == pattern), None)
 
     def cost(self, row: Row, method: str) -> float | None:
-        """Accuracy under a mechanism minus accuracy on masks by chance, in points."""
-        chance = self.by_chance(row)
-        if chance is None or not {method} <= row.results.keys() & chance.results.keys():
+        """Accuracy under a mechanism minus accuracy on random masks, in points."""
+        random = self.at_random(row)
+        if random is None or not {method} <= row.results.keys() & random.results.keys():
             return None
-        return mean_of(row.results[method]) - mean_of(chance.results[method])
+        return mean_of(row.results[method]) - mean_of(random.results[method])
 
 
 def read_study(results: Sequence[Result]) -> Study:
-    """Sort out the results of one protocol: mechanisms, and masks by chance on the same graphs at the same rates."""
+    """Pick from the results of one protocol the mechanisms, and random masks on the same graphs at the same rates."""
     run = [result for result in results if result.cell is not None and result.mean is not None]
-    found: dict[tuple[str, float, str], Row] = {}
+    rows: dict[tuple[str, float, str], Row] = {}
     unlabelled: dict[str, Row] = {}
     of_mechanism = [result for result in run if _by(result)]
     methods = {result.key.method for result in of_mechanism}
@@ -114,14 +114,14 @@ def read_study(results: Sequence[Result]) -> Study:
         if _by(result) == UNLABELLED:
             unlabelled.setdefault(data, Row(data, rate, title)).results[result.key.method] = result
         elif _by(result) or (
-            result.key.missing in CHANCE.values()
+            result.key.missing in RANDOM.values()
             and (data, rate) in settings
             and result.key.method in methods
         ):
-            row = found.setdefault((data, rate, title), Row(data, rate, title))
+            row = rows.setdefault((data, rate, title), Row(data, rate, title))
             row.results[result.key.method] = result
-    graphs = in_order([*unlabelled, *(key[0] for key in found)], DATASETS)
-    ordered = sorted(found.items(), key=lambda item: (graphs.index(item[0][0]), item[0][1], place(item[1])))
+    graphs = in_order([*unlabelled, *(key[0] for key in rows)], DATASETS)
+    ordered = sorted(rows.items(), key=lambda item: (graphs.index(item[0][0]), item[0][1], place(item[1])))
     return Study(dict(ordered), [unlabelled[data] for data in graphs if data in unlabelled])
 
 
@@ -136,13 +136,13 @@ def _by(result: Result) -> str:
 
 
 def _rate(result: Result) -> float:
-    """The cell's; of a shift that of the side that has one."""
+    """The rate of the cell, or of the incomplete side of a shift."""
     assert result.cell is not None
     return max(result.cell.rate, result.cell.missing.get("test_rate") or 0.0)
 
 
 def _title(result: Result) -> str:
-    """The label of the missing type; of a shift which side is complete."""
+    """The label of the missing type; for a shift, which side is complete."""
     assert result.cell is not None
     settings = Name.parse(result.key.missing).settings
     if _by(result) == "shift" and "," not in settings and settings.partition("=")[0] in ("", "test_rate"):

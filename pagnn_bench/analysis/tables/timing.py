@@ -1,10 +1,10 @@
-"""Seconds per epoch (section 4.3 of the paper, efficiency evaluation): preparation and training, over the epochs.
+"""Seconds per epoch (section 4.3 of the paper, efficiency evaluation): preparation plus training, divided by epochs.
 
 For two-stage methods the paper adds the time of filling in to that of training. Here every method does something once
-per mask before it trains: MF and its like fill in and aggregate, PaGNN aggregates, GCNmf fits its mixture. All of it
-counts, for all methods; otherwise those that do their work ahead would look faster than they are. Reading the graph,
-drawing the mask and evaluation do not count. Only trials that trained alone (``stack`` 1) count, since a stack shares
-its work among its seeds; each of them is one repeat.
+per mask before it trains: MF and the like fill in and aggregate, PaGNN aggregates, GCNmf fits its mixture. All of it
+counts, for all methods; otherwise those that work ahead would look faster than they are. Reading the graph, drawing
+the mask and evaluation do not count. Only trials that trained alone (``stack`` 1) count, since a stack shares its work
+among its seeds; each of them is one repeat.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pagnn_bench.analysis.tables.layout import Table, TablePart, Value, three_di
 from pagnn_bench.analysis.tables.results import Key, Result, Results, in_order
 from pagnn_bench.config.text import count
 
-TIMING_PROTOCOL = "timing"  # of experiment=timing: the paper's training under a name of its own
+TIMING_PROTOCOL = "timing"  # of experiment=timing: the paper's training under its own name
 REFERENCE = "mf"
 TimedPlace: TypeAlias = "tuple[str, str, float]"  # data, missing, rate
 
@@ -77,14 +77,14 @@ class Timings:
 
     @property
     def places(self) -> list[TimedPlace]:
-        """Where something was timed, in the paper's order of datasets."""
+        """Places with timings, in the paper's order of datasets."""
         places = {timing.place for timing in self.all}
         order = in_order((data for data, _, _ in places), DATASETS)
         return sorted(places, key=lambda place: (order.index(place[0]), *place[1:]))
 
     @property
     def headings(self) -> list[tuple[str, str]]:
-        """The label of every place, and what tells it from others of the same dataset, if anything does."""
+        """The label of every place, and its missing type and rate if these differ."""
         labels = {timing.key.data: timing.labels["data"] for timing in self.all}
         one_kind = len({place[1:] for place in self.places}) == 1
         return [
@@ -106,13 +106,13 @@ class Timings:
 
 def read_timings(results: Results) -> Timings:
     """The timings of ``experiment=timing``, or else of the first protocol that has trials trained alone."""
-    found: dict[str, list[Timing]] = {}
+    by_protocol: dict[str, list[Timing]] = {}
     for result in results.all:
         if timing := _timing(result):
-            found.setdefault(result.key.protocol, []).append(timing)
-    having = [name for name in results.protocols if name in found]
-    protocol = TIMING_PROTOCOL if TIMING_PROTOCOL in having else next(iter(having), None)
-    timings = found[protocol] if protocol else []
+            by_protocol.setdefault(result.key.protocol, []).append(timing)
+    timed = [name for name in results.protocols if name in by_protocol]
+    protocol = TIMING_PROTOCOL if TIMING_PROTOCOL in timed else next(iter(timed), None)
+    timings = by_protocol[protocol] if protocol else []
     order = in_order((timing.key.method for timing in timings), METHODS)
     return Timings(protocol, sorted(timings, key=lambda timing: order.index(timing.key.method)))
 
@@ -138,7 +138,7 @@ def _where(provenance: Mapping[str, Any]) -> str:
 
 
 def timing_table(timings: Timings) -> Table:
-    """Milliseconds per epoch: methods x datasets, absolute and as ratio to MF."""
+    """Milliseconds per epoch: methods x datasets, absolute and relative to MF."""
     labels = {timing.key.method: timing.labels["method"] for timing in timings.all}
     header = ["Method", *(f"{label} {kind}".strip() for label, kind in timings.headings)]
     columns = [timings.at(place) for place in timings.places]

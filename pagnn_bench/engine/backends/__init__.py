@@ -26,12 +26,12 @@ from pagnn_bench.engine.plan import Settings
 
 @dataclass(frozen=True)
 class Entry:
-    """A backend that can be chosen.
+    """A registered backend.
 
     Attributes:
-        opener: ``module:function`` that makes it from the settings of a command.
+        opener: ``module:function`` that creates it from the settings of a command.
         keys: the keys of ``conf/backend/<name>.yaml``.
-        here: whether it trains on this machine, which must then have the device asked for.
+        here: whether it trains on this machine, which must then have the requested device.
     """
 
     opener: str
@@ -76,7 +76,7 @@ BACKENDS = {
 
 
 def check_backend(config: Any) -> Entry:
-    """The entry of a ``backend`` group; refuses an unknown name, key or value before anything is reached."""
+    """The entry of a ``backend`` group; refuses an unknown name, key or value before connecting to anything."""
     name = config.get("name") if isinstance(config, Mapping) else config
     entry = BACKENDS[one_of(BACKENDS).check("backend", name)]
     check_group("backend", config, entry.keys, f"backend={name}")
@@ -84,10 +84,10 @@ def check_backend(config: Any) -> Entry:
 
 
 def with_device(settings: Settings) -> Settings:
-    """The settings with what a cluster grants: ``auto`` is the GPU of a job that was given one, else the CPU.
+    """The settings with the device that a cluster grants: ``auto`` is the GPU that a job was given, else the CPU.
 
-    Ray and Slurm may let a job see GPUs that were not granted to it, so that all jobs would meet on the first. A job
-    whose GPU is broken must not train on the CPU instead, of which nobody would hear.
+    Ray and Slurm may let a job see GPUs that were not granted to it; all jobs would then use the first one. A job whose
+    GPU is broken must not silently train on the CPU instead.
     """
     gpus = settings.backend.get("gpus")
     if gpus == 0 and str(settings.device).startswith("cuda"):
@@ -98,7 +98,7 @@ def with_device(settings: Settings) -> Settings:
 
 
 def open_backend(settings: Settings) -> Backend:
-    """Connect to the chosen backend; a wrong address is refused here, before anything is written."""
+    """Connect to the chosen backend; refuses a wrong address before anything is written."""
     module, _, opener = check_backend(settings.backend).opener.partition(":")
     backend: Backend = getattr(importlib.import_module(module), opener)(settings)
     return backend

@@ -1,4 +1,4 @@
-"""Worker processes that take jobs one by one; one that dies takes nothing with it but the job it was at."""
+"""Worker processes that take jobs one by one; one that dies loses only its current job."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from pagnn_bench.engine.progress import UnderWay, Watcher
 
 logger = logging.getLogger(__name__)
 
-NOTE_SECONDS = 0.5  # how often a worker says how far it is
+NOTE_SECONDS = 0.5  # how often a worker reports its progress
 
 Perform: TypeAlias = "Callable[[Job, Settings, Connection], list[Outcome]]"
 Show: TypeAlias = "Callable[[Sequence[UnderWay]], None]"
 
 
 class Notes(Watcher):
-    """Tells the parent how far a batch is, now and then."""
+    """Reports the progress of a batch to the parent, now and then."""
 
     def __init__(self, connection: Connection) -> None:
-        self.connection, self._told = connection, 0.0
+        self.connection, self._last = connection, 0.0
 
     def epoch(self, epoch: int, finished: Sequence[Any]) -> None:
         self.report(f"epoch {epoch}")
 
     def report(self, text: str) -> None:
-        if time.monotonic() - self._told >= NOTE_SECONDS:
-            self._told = time.monotonic()
+        if time.monotonic() - self._last >= NOTE_SECONDS:
+            self._last = time.monotonic()
             self.connection.send(text)
 
 
-def perform_and_tell(job: Job, settings: Settings, connection: Connection) -> list[Outcome]:
-    """Train a job in a worker process, on the GPU that is its own where its settings name one."""
+def perform_and_report(job: Job, settings: Settings, connection: Connection) -> list[Outcome]:
+    """Train a job in a worker process, on its own GPU if the settings name one."""
     kind, _, card = settings.device.partition(":")
     if kind == "cuda" and card:
         hold_card(int(card))
@@ -53,25 +53,25 @@ def perform_and_tell(job: Job, settings: Settings, connection: Connection) -> li
 
 @dataclass(eq=False)
 class _Worker:
-    """A process, and what it is at."""
+    """A process and its current job."""
 
     settings: Settings
     connection: Connection
-    pid: int | None = None  # until it has said so
+    pid: int | None = None  # None until its first message
     job: Job | None = None
-    mask: Hashable = None  # what it has prepared last
+    mask: Hashable = None  # the last one it has prepared
     since: float = 0.0
     note: str = ""
 
 
 @dataclass
 class Crew:
-    """Trains jobs in processes of its own.
+    """Trains jobs in worker processes.
 
     Attributes:
-        settings: one per process, which may differ in their devices; those whose GPU can still be used.
+        settings: one per process, which may differ in their devices; only those whose GPU can still be used.
         threads: of every process.
-        show: called now and then with what is under way.
+        show: called now and then with the jobs in progress.
         perform: what a worker does with a job.
     """
 
@@ -129,7 +129,7 @@ class Crew:
             yield job, message
 
     def _replace(self, worker: _Worker, waiting: list[Job]) -> None:
-        """Let go a worker that is dead, or whose GPU is lost; another one takes its place where there is work left."""
+        """Dismiss a worker that is dead, or whose GPU is lost; hire another one if there is work left."""
         worker.connection.close()
         self._workers.remove(worker)
         if waiting:
@@ -150,18 +150,18 @@ class Crew:
             self._hire(idle[0], waiting)
 
     def _hand_out(self, worker: _Worker, waiting: list[Job]) -> None:
-        """Give a worker its next job, or let it go."""
+        """Give a worker its next job, or dismiss it."""
         if not waiting:
             self._workers.remove(worker)
             worker.connection.close()
             return
         job = waiting.pop(_choose(waiting, worker.mask, {other.mask for other in self._workers}))
         worker.job, worker.mask, worker.since, worker.note = job, mask_of(job[0]), time.monotonic(), ""
-        with suppress(OSError):  # it has just died: its pipe tells, too
+        with suppress(OSError):  # it has just died, which its pipe will show
             worker.connection.send((self.perform, (job, worker.settings)))
 
     def _dismiss(self) -> None:
-        """End whatever is still under way: it is not wanted any more."""
+        """Stop whatever is still running: it is no longer wanted."""
         for worker in self._workers:
             if worker.pid is not None:
                 with suppress(OSError):
@@ -171,15 +171,15 @@ class Crew:
 
 
 def mask_of(batch: Batch) -> Hashable:
-    """Batches of which this is the same may share what takes long to prepare, a learned imputation above all."""
+    """Batches with the same value may share a slow preparation, above all a learned imputation."""
     cell = batch.cell
     return cell.method["name"], cell.data["name"], cell.missing["name"], cell.rate, batch.mask
 
 
 def _choose(waiting: Sequence[Job], own: Hashable, taken: set[Hashable]) -> int:
-    """The first job on the mask that a worker has prepared, else on one that nobody is at, else of all.
+    """The first job on the mask that a worker has prepared, else on one that no worker has, else the first of all.
 
-    So no process prepares again what it has, and none waits for what another is just learning.
+    So no process repeats a preparation, and none waits for what another is still learning.
     """
     masks = [mask_of(job[0]) for job in waiting]
     if own in masks:

@@ -1,4 +1,4 @@
-"""A Dask cluster: one future a job, outcomes streamed to the driver, which alone writes results."""
+"""A Dask cluster: one future per job; outcomes are streamed to the driver, which alone writes results."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _lost = False  # whether this process, a worker of Dask, has lost its GPU
 
 
 def perform_unless_lost(job: Job, settings: Settings) -> list[Outcome]:
-    """Train a job in a worker of Dask.
+    """Train a job in a Dask worker.
 
-    Dask does not know that a process can lose its GPU. Such a process ends itself at its next job, before it has
-    touched it, and Dask gives the job to another one.
+    Dask does not know that a process can lose its GPU. Such a process exits at its next job, before starting it, and
+    Dask gives the job to another one.
     """
     global _lost
     if _lost:
@@ -32,10 +32,10 @@ def perform_unless_lost(job: Job, settings: Settings) -> list[Outcome]:
 
 
 class DaskBackend(Backend):
-    """Trains on the workers of the scheduler at ``backend.address``; they need no storage of ours.
+    """Trains on the workers of the scheduler at ``backend.address``; they need no access to our storage.
 
-    A batch whose worker is lost goes to another one; Dask gives up after as many losses as the scheduler allows, and
-    the batch is then a failed outcome like any other.
+    A batch whose worker is lost goes to another one. Dask gives up after as many losses as the scheduler allows; the
+    batch is then a failed outcome like any other.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -51,12 +51,12 @@ class DaskBackend(Backend):
         self.settings = replace(settings, threads=settings.threads or 1, cache=cache)
 
     def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]:
-        """The outcomes, each as soon as it is there."""
+        """The outcomes, each as soon as it arrives."""
         yield from progress.counted(self._outcomes(jobs))
 
     def _outcomes(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
         with self.client as client:
-            # Not pure: two commands may ask for the same batch, and a forced one must not get an earlier outcome.
+            # Not pure: two commands may submit the same batch, and a forced one must not get an earlier outcome.
             futures = {
                 client.submit(perform_unless_lost, job, self.settings, pure=False): job for job in jobs
             }

@@ -1,4 +1,4 @@
-"""The machine at hand: one process, or several that share its cores."""
+"""This machine: one process, or several that share its cores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from pagnn_bench.engine.backends.base import Backend
 from pagnn_bench.engine.backends.cards import devices_here
-from pagnn_bench.engine.backends.crew import Crew, Show, perform_and_tell
+from pagnn_bench.engine.backends.crew import Crew, Show, perform_and_report
 from pagnn_bench.engine.backends.nursery import cool_down
 from pagnn_bench.engine.backends.work import perform
 from pagnn_bench.engine.outcome import Outcome
@@ -17,11 +17,11 @@ from pagnn_bench.engine.plan import Job, Settings
 from pagnn_bench.engine.processes import choose_processes, fill_last_round, worker_threads
 from pagnn_bench.engine.progress import Progress
 
-LOST = "its process was terminated, twice (by the system, for want of memory?)"
+LOST = "its process was killed, twice (by the system, because memory ran out?)"
 
 
 class LocalBackend(Backend):
-    """This process, or several workers: ``n_jobs`` of them, or as many as the jobs and the machine make worth while."""
+    """This process, or several workers: ``n_jobs`` of them, or as many as pay off for these jobs on this machine."""
 
     def __init__(self, settings: Settings) -> None:
         self.processes = 1 if settings.n_jobs == "auto" else settings.n_jobs
@@ -41,7 +41,7 @@ class LocalBackend(Backend):
         if self.processes > 1:
             yield from progress.counted(self.outcomes(jobs, progress.under_way))
             return
-        cool_down()  # workers may have been called before it was known that they are not needed
+        cool_down()  # workers may have been started before it was clear that they are not needed
         settings = replace(self.settings, device=devices_here(self.settings)[0])
         for job in jobs:  # here the progress bar sees every epoch
             progress.start(job[0].cell, job[0].mask, sum(len(batch.seeds) for batch in job))
@@ -52,8 +52,8 @@ class LocalBackend(Backend):
     def outcomes(self, jobs: Sequence[Job], show: Show) -> Iterator[Outcome]:
         """The outcomes of all batches of all jobs, trained in worker processes.
 
-        A job whose process died (out of memory, say) is trained again after all others, when it has the machine to
-        itself; if its process dies again, it is lost.
+        A job whose process died (out of memory, say) is trained again after all others, alone on the machine; if its
+        process dies again, the job is lost.
         """
         threads = worker_threads(self.settings)
         devices = itertools.cycle(devices_here(self.settings))
@@ -61,14 +61,14 @@ class LocalBackend(Backend):
             replace(self.settings, threads=threads, device=device)
             for device in itertools.islice(devices, self.processes)
         ]
-        orphans, crew = [], Crew(workers, threads, show, perform_and_tell)
+        orphans, crew = [], Crew(workers, threads, show, perform_and_report)
         for job, outcomes in crew.train(jobs):
             if outcomes is None:
                 orphans.append(job)
             else:
                 yield from outcomes
         for orphan in orphans:
-            [(job, outcomes)] = Crew(crew.settings[:1], threads, show, perform_and_tell).train([orphan])
+            [(job, outcomes)] = Crew(crew.settings[:1], threads, show, perform_and_report).train([orphan])
             yield from outcomes or [Outcome.lost(batch, WorkerLost(LOST)) for batch in job]
 
 

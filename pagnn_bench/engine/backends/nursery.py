@@ -1,8 +1,8 @@
 """Where worker processes come from: one process that imports torch while the parent still plans, then forks on demand.
 
-A fork of a process that has imported everything and run nothing is a worker within milliseconds, and the workers share
-the memory of what was imported. Nothing of the parent's ``__main__`` is run again, so a script of a user's own needs no
-guard. Where there is no fork (Windows), every worker starts by itself and imports for itself.
+A fork of a process that has imported everything and run nothing becomes a worker within milliseconds, and all workers
+share the memory of the imports. The parent's ``__main__`` is not run again, so users' scripts need no guard. Without
+fork (Windows), every worker starts separately and does its own imports.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 
-# What a batch needs; torch.optim imports torch._dynamo at its first step, which takes as long as torch itself.
+# The imports of a batch; torch.optim imports torch._dynamo at its first step, which takes as long as torch itself.
 PRELOADED = ("pagnn_bench.engine.execute", "pagnn_bench.engine.backends.work", "torch._dynamo")
-# Libraries read these once, when they are loaded.
+# Libraries read these only once, when they are loaded.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 _nursery: Nursery | None = None
 
 
 class Nursery:
-    """A process that forks workers. It is not waited for: a worker that is asked for early comes when it can.
+    """A process that forks workers. Nobody waits for it to be ready: workers requested early start when they can.
 
     Args:
-        threads: of every library that a worker uses.
+        threads: for every library that a worker uses.
     """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._control, theirs = socket.socketpair()
-        path = [entry or os.getcwd() for entry in sys.path]  # a class of the user's own may be anywhere on it
+        path = [entry or os.getcwd() for entry in sys.path]  # users' classes may be anywhere on it
         program = (
             f"import sys; sys.path[:] = {path!r}\n"
             f"from {__name__} import raise_workers; raise_workers({theirs.fileno()})"
         )
-        with theirs, _deaf_to_interrupts():
+        with theirs, _ignoring_interrupts():
             self._process = subprocess.Popen(
                 [sys.executable, "-c", program],
                 stdin=subprocess.DEVNULL,
@@ -54,11 +54,10 @@ class Nursery:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def bear(self, connection: Connection) -> None:
-        """Fork a worker at the other end of this one's pipe."""
-        with suppress(
-            OSError
-        ):  # a nursery that was killed bears nobody: the pipe ends, as if the worker had died
+    def fork_worker(self, connection: Connection) -> None:
+        """Fork a worker that serves this end of a pipe."""
+        # If this process was killed, the pipe closes as if the worker had died.
+        with suppress(OSError):
             socket.send_fds(self._control, [b"w"], [connection.fileno()])
 
     def close(self) -> None:
@@ -68,7 +67,7 @@ class Nursery:
 
 
 def warm_up(threads: int) -> None:
-    """Begin to import what workers need; costs nothing where it has begun already."""
+    """Start importing what workers need, unless that has started already."""
     global _nursery
     if not hasattr(os, "fork") or (_nursery and _nursery.alive and _nursery.threads == threads):
         return
@@ -78,7 +77,7 @@ def warm_up(threads: int) -> None:
 
 
 def cool_down() -> None:
-    """Workers are not needed after all, or no longer."""
+    """End the nursery: workers are not needed after all, or no longer."""
     global _nursery
     if _nursery is not None:
         _nursery.close()
@@ -91,15 +90,17 @@ def start_worker(threads: int) -> Connection:
     with theirs:
         warm_up(threads)
         if _nursery is not None:
-            _nursery.bear(theirs)
+            _nursery.fork_worker(theirs)
         else:
             multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True).start()
     return ours
 
 
 def raise_workers(control: int) -> None:
-    """What the nursery does: import, then fork a worker for every pipe that comes in, until the parent is gone."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a worker ended: its pipe says that it did
+    """The nursery's work: import, then fork a worker for every pipe that arrives, until the parent is gone."""
+    signal.signal(
+        signal.SIGCHLD, signal.SIG_IGN
+    )  # exit codes do not matter: the pipe shows that a worker ended
     with socket.socket(fileno=control) as parent:
         for name in PRELOADED:
             importlib.import_module(name)
@@ -114,11 +115,11 @@ def raise_workers(control: int) -> None:
     try:
         _serve(Connection(descriptors[0]))
     finally:
-        os._exit(0)  # what the nursery would do at its end is not for a worker to do
+        os._exit(0)  # a worker must not run the nursery's exit handlers
 
 
 def _serve(connection: Connection) -> None:
-    """Do what comes through the pipe, until it closes."""
+    """Run what arrives through the pipe, until it closes."""
     with suppress(EOFError, OSError):  # the parent is gone
         connection.send(os.getpid())
         while True:
@@ -127,8 +128,8 @@ def _serve(connection: Connection) -> None:
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """What is started here never hears Ctrl-C, which a terminal sends to all: the parent ends its workers itself."""
+def _ignoring_interrupts() -> Iterator[None]:
+    """Processes started here ignore Ctrl-C, which a terminal sends to all: the parent ends its workers itself."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -1,4 +1,4 @@
-"""A Ray cluster: workers that stay, outcomes streamed to the driver, which alone writes results."""
+"""A Ray cluster: long-lived workers; outcomes are streamed to the driver, which alone writes results."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pagnn_bench.engine.progress import Progress
 
 
 class RayBackend(Backend):
-    """Trains on the cluster at ``backend.address``; workers need no storage of ours.
+    """Trains on the cluster at ``backend.address``; workers need no access to our storage.
 
-    A worker that is lost is started again by Ray with the batch that it was at, up to ``backend.retries`` times; after
-    that the batch is a failed outcome like any other, and another worker takes the place.
+    Ray restarts a lost worker with the batch it was training, up to ``backend.retries`` times; after that the batch is
+    a failed outcome like any other, and another worker takes over.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -34,34 +34,34 @@ class RayBackend(Backend):
         except (ConnectionError, RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise RequestError(f"backend.address={address}: no Ray cluster answers ({reason}).") from error
-        # Imputations are kept only where a worker sees our folder: elsewhere its path means nothing.
+        # Imputations are cached only if workers see our folder: elsewhere its path means nothing.
         cache = settings.cache and options["shared_storage"]
         self.settings = replace(
             settings, threads=settings.threads or max(1, int(options["cpus"])), cache=cache
         )
 
     def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]:
-        """The outcomes, each as soon as it is there."""
+        """The outcomes, each as soon as it arrives."""
         yield from progress.counted(self._outcomes(jobs))
 
     def _outcomes(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
         try:
             yield from self._train(list(reversed(jobs)))
         finally:
-            self.ray.shutdown()  # of this connection and its workers; the cluster stays as it is
+            self.ray.shutdown()  # ends this connection and its workers, not the cluster
 
     def _train(self, waiting: list[Job]) -> Iterator[Outcome]:
         """Hand out jobs, the last of the list first, to workers as they start and as they become free.
 
-        Ray starts as many as the cluster has room for; the rest are applicants, and an autoscaling cluster grows for
-        them. While jobs wait there are as many applicants as workers, and at least one.
+        Ray starts as many workers as the cluster has room for; the rest are applicants, for which an autoscaling
+        cluster grows. While jobs wait there are as many applicants as workers, and at least one.
         """
         ray = self.ray
         applicants: dict[Any, Any] = {}  # the call that returns once a worker has started → the worker
         busy: dict[Any, tuple[Any, Job]] = {}
         while waiting or busy:
             if not waiting:
-                applicants.clear()  # Ray lets go whom nobody holds
+                applicants.clear()  # Ray ends workers without references
             while len(applicants) < min(len(waiting), max(1, len(busy))):
                 applicant = self._hire()
                 applicants[applicant.start.remote()] = applicant
@@ -70,8 +70,8 @@ class RayBackend(Backend):
             try:
                 outcomes = ray.get(call)
             except ray.exceptions.RayError as error:
-                # The worker was started again as often as it may be. One that never started takes a job with it, too,
-                # or there would be no end of them.
+                # The worker was restarted as often as allowed. One that never started also fails a job, or we would
+                # hire new ones forever.
                 yield from (Outcome.lost(batch, error) for batch in job or waiting.pop())
                 continue
             yield from outcomes
@@ -94,13 +94,13 @@ class RayBackend(Backend):
 
 
 class Worker:
-    """A process of the cluster that trains one job after the other, on the GPU that Ray has given it for its life.
+    """A process of the cluster that trains one job after another, on the GPU that Ray has assigned to it.
 
-    Batches of a mask that follow each other share their preparation.
+    Consecutive batches of a mask share their preparation.
     """
 
     def start(self) -> list[Outcome]:
-        """The outcomes of no job, as soon as the process is there."""
+        """Return no outcomes, as soon as the process has started."""
         return []
 
     def train(self, job: Job, settings: Settings) -> list[Outcome]:

@@ -21,7 +21,7 @@ from pagnn_bench.records.store import Store
 
 
 class SlurmBackend(Backend):
-    """Hands all jobs over to Slurm and does not wait for them."""
+    """Submits all jobs to Slurm and does not wait for them."""
 
     waits: ClassVar[bool] = False
 
@@ -32,7 +32,7 @@ class SlurmBackend(Backend):
     def run(self, jobs: Sequence[Job], progress: Progress) -> Iterator[Outcome]:
         options = self.settings.backend
         packs = pack_jobs(jobs, options["batches_per_job"])
-        # An array has a largest size (Slurm's MaxArraySize), so a long plan becomes several.
+        # Slurm limits the size of an array (MaxArraySize), so a long plan becomes several.
         for first in range(0, len(packs), options["array_size"]):
             self._submit(packs[first : first + options["array_size"]])
         return iter(())
@@ -42,16 +42,16 @@ class SlurmBackend(Backend):
         try:
             executor = make_executor(submitit, self.settings)
             jobs = executor.map_array(train_and_save, array, [self.settings] * len(array))
-        # No Slurm here, or it refuses the options.
+        # There is no Slurm here, or it refuses the options.
         except (RuntimeError, submitit.core.utils.FailedJobError) as error:
             reason = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
-            what = f"only jobs {done[0]} to {done[-1]} were" if done else "nothing was"
-            raise RequestError(f"backend=slurm: {what} submitted ({reason}).") from error
+            subject = f"only jobs {done[0]} to {done[-1]} were" if done else "nothing was"
+            raise RequestError(f"backend=slurm: {subject} submitted ({reason}).") from error
         self.submitted += [job.job_id for job in jobs]
 
 
 def pack_jobs(jobs: Sequence[Job], size: int) -> list[list[Job]]:
-    """Neighbouring jobs of a plan, of about ``size`` batches together, so that short ones share a start-up."""
+    """Pack neighbouring jobs of a plan, about ``size`` batches together, so that short ones share a start-up."""
     packs: list[list[Job]] = []
     for job in jobs:
         if not packs or sum(map(len, packs[-1])) >= size:
@@ -61,9 +61,10 @@ def pack_jobs(jobs: Sequence[Job], size: int) -> list[list[Job]]:
 
 
 def train_and_save(pack: Sequence[Job], settings: Settings) -> int:
-    """What one job of Slurm does: train, and save each batch as it ends; how many of them failed.
+    """The work of one Slurm job: train, and save each batch as it ends; returns how many of them failed.
 
-    What another job or an earlier run has finished in the meantime is left out, so a requeued job goes on where it was.
+    Batches that another job or an earlier run has finished in the meantime are skipped, so a requeued job resumes where
+    it stopped.
     """
     store, failed = Store(settings.results_dir), 0
     for job in pack:

@@ -1,4 +1,4 @@
-"""Batches of trials that train as one stack: a unit of work that any process on any machine can do."""
+"""Train the batches of one job: a unit of work that any process on any machine can do."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 TOO_LARGE = (
-    "Not even one trial fits: try device=cpu or a smaller method.hidden, or end what else uses the memory."
+    "Not even one trial fits: try device=cpu or a smaller method.hidden, or free memory that others use."
 )
 
 
-def _make(
+def _make_executor(
     device: str,
     threads: int | None,
     curve: bool,
@@ -38,8 +38,8 @@ def _make(
     )
 
 
-# One per process, so that batches that follow each other share graphs and preparations.
-_executor = lru_cache(maxsize=1)(_make)
+# One per process, so that consecutive batches share graphs and preparations.
+_shared_executor = lru_cache(maxsize=1)(_make_executor)
 
 
 def perform(
@@ -48,17 +48,18 @@ def perform(
     watch: Watcher | None = None,
     keep: Callable[[Trained], None] | None = None,
 ) -> list[Outcome]:
-    """Train the batches of a job here and now. An error in it is an outcome; it never stops the others.
+    """Train the batches of a job in this process. An error becomes an outcome; it never stops other jobs.
 
     Args:
-        job, settings: what, and how.
-        watch: who looks on.
-        keep: is given every trial that ended well, with its network.
+        job, settings: what to train, and how.
+        watch: is notified of progress.
+        keep: is called with every trial that succeeded and its network.
     """
     facts: dict[str, Any] = {"device": settings.device, "threads": settings.threads}
     executor = None
     try:
-        make = _executor if keep is None else _make  # one that hands out networks is not for others
+        # An executor that hands out networks is not reused.
+        make = _shared_executor if keep is None else _make_executor
         curve, cache = settings.train_curve, settings.cache_dir
         executor = make(settings.device, settings.threads, curve, cache, settings.force, keep)
         facts = executor.facts

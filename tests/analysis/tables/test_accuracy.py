@@ -20,10 +20,10 @@ def test_bold_is_the_highest_if_it_is_so_on_common_masks_too(store, capsys, on_m
     assert ("**75.00**" in text) == bold
     assert "75.00" in text
     assert f"**{on_mask_0:.2f}**" not in text
-    assert "in bold the highest if it is the highest on common masks, too" in text
+    assert "in bold the highest, provided it is also the highest on common masks" in text
 
 
-def test_a_single_mask_is_not_the_best_where_others_have_more(store, capsys):
+def test_a_single_mask_is_never_best_where_others_have_more(store, capsys):
     for method, value, masks in (("mf", 70.0, 2), ("pagnn_n", 71.0, 3), ("zero", 80.0, 1)):
         save_trials(store, make_cell(method), lambda mask, seed, v=value: v, masks=range(masks), seeds=[0])
     text = tables(store, capsys, "--table", "2")
@@ -44,7 +44,7 @@ def test_markdown_is_aligned_has_the_best_in_bold_and_leaves_empty_what_is_missi
     assert cells[3] == ["PaGNN-M", "**72.75** ±0.71", "", "", "", ""]
     assert cells[5][1].startswith("90.75")  # the ceiling sees what is hidden: never the best
     for words in (
-        "every method in the setting of its own authors",
+        "every method with its own authors' settings",
         "Split: public",
         "protocol paper",
         "n = 4 trials on 2 masks in every entry",

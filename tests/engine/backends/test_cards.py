@@ -110,7 +110,7 @@ def tells(job: Job, settings: Settings, connection) -> list[Outcome]:
             job[0], {}, facts={"device": settings.device, "sees": os.environ.get(VISIBLE), "pid": os.getpid()}
         )
     ]
-    return crew.perform_and_tell(job, settings, connection)
+    return crew.perform_and_report(job, settings, connection)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def tells(job: Job, settings: Settings, connection) -> list[Outcome]:
 )
 def test_every_worker_keeps_the_gpu_it_was_given(monkeypatch, devices, expected):
     monkeypatch.delenv(VISIBLE, raising=False)
-    monkeypatch.setattr(local, "perform_and_tell", tells)
+    monkeypatch.setattr(local, "perform_and_report", tells)
     monkeypatch.setattr(local, "devices_here", lambda settings: devices)
     settings = dataclasses.replace(SETTINGS, n_jobs=2, threads=1)
     jobs = [(Batch(CELL, mask, [0], 0),) for mask in range(6)]
@@ -143,7 +143,7 @@ def breaks(job: Job, settings: Settings, connection) -> list[Outcome]:
 
 def test_a_gpu_that_can_no_longer_be_opened_costs_no_batch(monkeypatch, caplog):
     """A new worker takes the place of one that lost its GPU, and may find it broken for good."""
-    monkeypatch.setattr(local, "perform_and_tell", breaks)
+    monkeypatch.setattr(local, "perform_and_report", breaks)
     monkeypatch.setattr(local, "devices_here", lambda settings: ("cuda:0", "cuda:1", "cuda:2"))
     settings = dataclasses.replace(SETTINGS, n_jobs=3, threads=1)
     for masks in (6, 3):
@@ -159,7 +159,7 @@ def test_a_gpu_that_can_no_longer_be_opened_costs_no_batch(monkeypatch, caplog):
 
 
 def test_without_a_gpu_the_sweep_stops(monkeypatch):
-    monkeypatch.setattr(local, "perform_and_tell", breaks)
+    monkeypatch.setattr(local, "perform_and_report", breaks)
     monkeypatch.setattr(local, "devices_here", lambda settings: ("cuda:1",))
     settings = dataclasses.replace(SETTINGS, n_jobs=2, threads=1)
     jobs = [(Batch(CELL, mask, [0], 0),) for mask in range(3)]

@@ -88,7 +88,7 @@ def dies_always(job: Job, settings: Settings, connection) -> list[Outcome]:
 
 
 def trained(folder, monkeypatch, perform, masks) -> list[Outcome]:
-    monkeypatch.setattr(local, "perform_and_tell", perform)
+    monkeypatch.setattr(local, "perform_and_report", perform)
     settings = dataclasses.replace(SETTINGS, results_dir=str(folder), n_jobs=2, threads=1)
     jobs = [(Batch(CELL, mask, [0, 1], 0),) for mask in masks]
     return list(local.LocalBackend(settings).outcomes(jobs, lambda tasks: None))
@@ -107,7 +107,7 @@ def test_a_batch_whose_worker_dies_every_time_is_lost_and_the_others_go_on(tmp_p
     assert sorted((outcome.batch.mask, outcome.failed) for outcome in outcomes) == [
         *((0, False), (1, True), (1, True), (2, False), (3, False))
     ]
-    assert "terminated" in next(outcome.error for outcome in outcomes if outcome.failed)
+    assert "killed, twice" in next(outcome.error for outcome in outcomes if outcome.failed)
 
 
 def test_a_single_batch_does_not_take_this_process_with_it(tmp_path, monkeypatch):
@@ -159,7 +159,7 @@ def test_nothing_goes_on_after_the_command_was_stopped(tmp_path, number):
     assert "Traceback" not in err
     if number != signal.SIGKILL:
         assert sweep.returncode == 130
-        assert err.endswith("Stopped. Every finished batch is kept; the same command goes on from here.\n")
+        assert err.endswith("Stopped. Every finished batch is kept; the same command continues from here.\n")
 
 
 # -- Who takes what ------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""How much a mask tells of the labels: a method that sees the mask may read them off it."""
+"""How much a mask reveals about the labels: a method that sees the mask may exploit it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ FOLDS = 5
 
 
 def mask_label_share(observed: Observed, labels: np.ndarray) -> float:
-    """Share of the label entropy that the mask of a node alone explains: 1 - H(y | m) / H(y), from 0 to 1.
+    """Share of the label entropy that a node's mask alone explains: 1 - H(y | m) / H(y), from 0 to 1.
 
-    A naive Bayes classifier reads the label of a node off its row of the mask (whole nodes: off one bit). It is fitted
-    on four fifths of the labelled nodes and scored on the others, in turn, so chance explains nothing. Its
-    log-likelihood counts with the weight that scores best, since it takes attributes for independent. What is
-    found is a lower bound of what the mask holds, and tells nothing of what the masks of neighbours hold.
+    A naive Bayes classifier predicts the label of a node from its row of the mask (whole nodes: from one bit). It is
+    fitted on four fifths of the labelled nodes and scored on the rest, in turn, so chance explains nothing. Since it
+    treats attributes as independent, its log-likelihood is weighted by whatever factor scores best. The result is a
+    lower bound on what the mask reveals, and ignores the masks of neighbours.
 
     Args:
         observed: the mask.

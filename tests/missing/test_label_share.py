@@ -1,4 +1,4 @@
-"""What a mask tells of the labels, against entropies worked out by hand."""
+"""What a mask reveals about the labels, against entropies worked out by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pagnn_bench.missing import Observed
-from pagnn_bench.missing.telling import mask_label_share
+from pagnn_bench.missing.label_share import mask_label_share
 
 N = 6000
 LABELS = np.arange(N) % 3
