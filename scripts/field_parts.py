@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from audit_table import audit_table
+from plain_table import plain_table
 
 from pagnn_bench.analysis.published import published
 from pagnn_bench.analysis.tables.accuracy import accuracy_table
@@ -26,6 +27,7 @@ from pagnn_bench.analysis.tables.study import Study, read_study
 from pagnn_bench.config.names import Name
 
 EXTREME = "extreme"
+NETWORKS = ("gcn", "sage", "gat")
 DENSE = ("counties", "houses")
 AUDIT = Path(__file__).resolve().parent.parent / "results/audits/fsdcap.json"
 AUDIT_KIND = "audit of FSD-CAP"
@@ -106,6 +108,35 @@ def dense(missing: str) -> Part:
     return part
 
 
+# ---- another network behind a filling
+
+
+def backbones(results: Results) -> str:
+    """Mean and rank of every filling, by network and rate."""
+    found = {
+        (Name.parse(result.labels["method"]).plain, _network(result.key.method), result.key.rate): result.mean
+        for result in results.under("backbones")
+        if result.mean is not None
+    }
+    if not found:
+        return not_run("pagnn-bench run -m experiment=backbones")
+    columns = sorted({place[1:] for place in found}, key=lambda place: (place[1], NETWORKS.index(place[0])))
+    rows = []
+    for method in dict.fromkeys(place[0] for place in found):
+        entries = []
+        for column in columns:
+            means = [mean for place, mean in found.items() if place[1:] == column]
+            own = found.get((method, *column))
+            entries.append("" if own is None else f"{own:.1f} ({1 + sum(mean > own for mean in means)})")
+        rows.append([method, *entries])
+    return plain_table(["", *(f"{network}, {rate:g}" for network, rate in columns)], rows)
+
+
+def _network(method: str) -> str:
+    settings = dict(part.split("=") for part in Name.parse(method).settings.split(",") if part)
+    return settings.get("network", "gcn")
+
+
 # ---- validation labels in the input of FSD-CAP
 
 
@@ -130,4 +161,5 @@ FIELD_PARTS: dict[str, Part] = {
     "unlabelled": unlabelled,
     "dense1": dense("type1"),
     "dense2": dense("type2"),
+    "backbones": backbones,
 }

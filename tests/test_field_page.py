@@ -68,6 +68,21 @@ def test_parts_that_were_run(field, store, monkeypatch, tmp_path):
     assert "Nothing has been run" in parts["dense2"]
 
 
+def test_fillings_are_ranked_behind_every_network(field, store, monkeypatch, tmp_path):
+    monkeypatch.setattr(field, "AUDIT", tmp_path / "none.json")
+    for method, network, value in (
+        ("mf", "gcn", 70.0),
+        ("fp", "gcn", 75.0),
+        ("mf", "gat", 72.0),
+        ("fp", "gat", 71.0),
+    ):
+        fill(store, method, value, protocol="backbones", method_={"network": network})
+    fill(store, "fp", 60.0, protocol="backbones", rate=0.9, method_={"network": "sage"})
+    lines = written(field, store)["backbones"].splitlines()
+    assert lines[0] == "|  | gcn, 0.5 | gat, 0.5 | sage, 0.9 |"
+    assert sorted(lines[2:]) == ["| FP | 75.2 (1) | 71.2 (2) | 60.2 (1) |", "| MF | 70.2 (2) | 72.2 (1) |  |"]
+
+
 def trial(mask: int, seed: int, public: float, clean: float, **changed) -> dict:
     inputs = {"public": public, "clean": clean, "method": 60.0, "diffusion": 50.0}
     return {
