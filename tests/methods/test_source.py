@@ -1,4 +1,4 @@
-"""The text that a class is made of: its own file, what it imports from beside it, and nothing else."""
+"""The code that a class is made of: its own file, what it imports from beside it, and nothing else."""
 
 from __future__ import annotations
 
@@ -70,8 +70,19 @@ def test_what_the_class_imports_from_beside_it_counts(lab, file, counts):
     before = source_digest(imported())
     assert source_digest(imported()) == before
     with (lab / file).open("a") as text:
-        text.write("# changed\n")
+        text.write("OTHER = 1\n")
     assert (source_digest(imported()) != before) == counts
+
+
+def test_words_about_the_code_do_not_count(lab):
+    before = source_digest(imported())
+    text = (lab / "mine.py").read_text()
+    head = "def learn(self, graph, context):"
+    documented = text.replace(head, f'{head}\n        """Words."""')
+    (lab / "mine.py").write_text(f'"""A method."""\n\n# A comment.{documented}')
+    assert source_digest(imported()) == before
+    (lab / "mine.py").write_text(documented.replace('"""Words."""', "graph = graph"))
+    assert source_digest(imported()) != before
 
 
 def test_a_file_edited_while_it_runs_is_not_what_runs(lab):
