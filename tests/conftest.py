@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,10 @@ from pagnn_bench.missing import IncompleteGraph, Observed
 # Tiny matrices: threads only cost, here and in the commands that tests start, and they wait for the tests beside them.
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell starts what runs in its background with Ctrl-C ignored; tests send it, also to commands that they start.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def csr(rows: list[list[float]]) -> sp.csr_array:
