@@ -116,7 +116,7 @@ class _Reader:
         version = self._int()
         self._take(8)  # versions of R: the one that wrote it and the first that can read it
         if version == 3:
-            self._take(self._int())  # the encoding of strings without one of their own
+            self._take(self._int())  # the encoding of strings that do not name theirs
         elif version != 2:
             raise RDataError(f"format {version} of R objects is not supported")
         found = self._item()

@@ -76,7 +76,7 @@ def test_missing_entries_as_nan_or_by_a_mask_are_the_same_graph(load):
     assert graph.natural_share == pytest.approx(GAPS.mean())
     assert graph.checksum != load(DENSE).checksum
     csr = {**DENSE, **SPARSE, "features": None}
-    for senseless in (1e9, np.inf, 0):  # whatever stands at a missing entry
+    for senseless in (1e9, np.inf, 0):  # the value at a missing entry does not matter
         spoiled = np.where(GAPS, senseless, FEATURES)
         assert load({**DENSE, "features": spoiled, "observed": ~GAPS}).checksum == graph.checksum
         assert load({**DENSE, "features": spoiled, **SPARSE_MASK}).checksum == graph.checksum
