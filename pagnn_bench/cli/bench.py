@@ -177,5 +177,5 @@ def _number(option: str, at_most: float = math.inf) -> Callable[[str], int]:
 def _rate(text: str) -> float:
     try:
         return parse_rate(float(text))
-    except ValueError as error:
+    except (ValueError, RequestError) as error:
         raise RequestError(f"--rate {text}: give a number from 0 up to, but not including, 1.") from error
