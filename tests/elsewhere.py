@@ -1,8 +1,8 @@
-"""A device that is not there: it computes on the CPU and behaves like a GPU, so that tests need none.
+"""A simulated device: it computes on the CPU and behaves like a GPU, so that tests need none.
 
-A tensor on ``ELSEWHERE`` wraps one of the CPU. Every operation comes by here at the level of torch's dispatcher, those
-of backward passes and optimisers included. An operation that mixes devices raises, and so does one that would end the
-process on a GPU (an index out of range, a probability outside of [0, 1]). What makes the host wait is counted.
+A tensor on ``ELSEWHERE`` wraps one of the CPU. Every operation passes through here at the level of torch's dispatcher,
+including those of backward passes and optimisers. An operation that mixes devices raises, and so does one that would
+crash the process on a GPU (an index out of range, a probability outside of [0, 1]). Waits of the host are counted.
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 aten = torch.ops.aten
 
 CPU = torch.device("cpu")
-ELSEWHERE = torch.device(
-    "meta"
-)  # torch runs backward passes on it without a driver, and keeps no data of its own there
+# Torch runs backward passes on it without a driver, and stores no data there.
+ELSEWHERE = torch.device("meta")
 
 
 class WrongDevice(Exception):
-    """What torch would say as «expected all tensors to be on the same device»."""
+    """Torch's "expected all tensors to be on the same device"."""
 
 
 class Illegal(Exception):
-    """What a GPU would end the process with, as a device-side assert or by reading memory that is not its own."""
+    """Would crash the process on a GPU, as a device-side assert or an illegal memory access."""
 
 
 class There(Tensor):
@@ -55,12 +54,12 @@ class There(Tensor):
 
 
 class Elsewhere(TorchDispatchMode):
-    """Runs the operations, and counts.
+    """Runs and counts the operations.
 
     Attributes:
-        operations: by name, without views, which start nothing on a GPU.
-        waits: what the host waits for: reads from the device, shapes that depend on values, copies to the device that
-            are not ``non_blocking``.
+        operations: by name, without views, which launch nothing on a GPU.
+        waits: by reason: reads from the device, shapes that depend on values, copies to the device that are not
+            ``non_blocking``.
     """
 
     def __init__(self) -> None:
@@ -95,11 +94,11 @@ class Elsewhere(TorchDispatchMode):
         return There(result)
 
     def _check_places(self, name: str, func: Any, args: Any, tensors: Sequence[Tensor], moving: bool) -> None:
-        """A single number of the CPU may meet anything; torch itself moves an index to where the tensor is."""
+        """Refuse mixed devices. CPU scalars may be mixed with anything, and torch moves an index to its tensor."""
         for tensor in tensors:
             if not isinstance(tensor, There) and tensor.device.type == ELSEWHERE.type:
                 raise WrongDevice(
-                    f"{name}: a tensor without numbers, made by a call that elsewhere.py does not know"
+                    f"{name}: a tensor without numbers, created by a call that elsewhere.py does not handle"
                 )
         if moving or name == "copy_":
             return
@@ -115,7 +114,7 @@ SIZED_BY_VALUES = {"nonzero", "masked_select", "bincount", "_unique2", "unique_d
 
 
 def _wait(name: str, there: bool, to_there: bool, args: Any, kwargs: Any, inner: Any) -> str:
-    """What the host waits for in this operation; nothing for most."""
+    """What the host waits for in this operation; empty for most."""
     if name in ("_local_scalar_dense", "equal"):
         return "a number"
     if name in SIZED_BY_VALUES or (name == "repeat_interleave" and kwargs.get("output_size") is None):
@@ -138,7 +137,7 @@ def _wait(name: str, there: bool, to_there: bool, args: Any, kwargs: Any, inner:
 
 
 def _check_legal(name: str, args: Any) -> None:
-    """Refuse what a GPU does not check before it is too late."""
+    """Refuse arguments that a GPU does not check in time."""
     if name in (
         "index_select",
         "gather",
@@ -176,7 +175,7 @@ def _has_mask(indices: Sequence[Tensor | None]) -> bool:
     return any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in indices)
 
 
-# Operations nest their tensors in lists and tuples only; torch's trees, which know more, take most of a test's time.
+# Operations nest tensors only in lists and tuples; torch's more general pytrees would take most of a test's time.
 def _tensors(values: Iterable[Any]) -> list[Tensor]:
     found: list[Tensor] = []
     for value in values:
@@ -220,7 +219,7 @@ def _returned(func: Any) -> list[frozenset[str] | None]:
 
 
 def _wrapped(func: Any, args: Any, kwargs: Any, result: Any) -> Any:
-    """The result on the device; an operation that writes to an argument returns that argument itself."""
+    """The result on the device; operations that write to an argument return that argument itself."""
     written = {alias: args[k] if k < len(args) else kwargs.get(name) for k, name, alias in _written(func)}
     for tensor in _tensors(written.values()):
         if isinstance(tensor, There) and tensor.shape != tensor.inner.shape:
@@ -236,14 +235,14 @@ def _wrapped(func: Any, args: Any, kwargs: Any, result: Any) -> Any:
 
 
 class _Calls(TorchFunctionMode):
-    """What the dispatcher does not see: numbers of Python that become tensors or come from them, generators."""
+    """Handles what the dispatcher does not see: conversions between Python numbers and tensors, and generators."""
 
     def __torch_function__(self, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         if (generator := kwargs.get("generator")) is not None:
             like = args[0].device if args and isinstance(args[0], Tensor) else CPU
             if getattr(generator, "place", CPU).type != torch.device(kwargs.get("device") or like).type:
-                raise WrongDevice(f"{func.__name__}: a generator of another device than its numbers")
+                raise WrongDevice(f"{func.__name__}: the generator is on another device than its numbers")
         if func in (torch.tensor, torch.as_tensor, Tensor.new_tensor):
             given = args[0] if func is Tensor.new_tensor else None
             device = torch.device(kwargs.pop("device", None) or (given.device if given is not None else CPU))
@@ -263,9 +262,9 @@ class _Generator(torch.Generator):
     place: torch.device
 
     def __new__(cls, device: torch.device | str = "cpu") -> _Generator:
-        made = super().__new__(cls)
-        made.place = torch.device(device)
-        return made
+        generator = super().__new__(cls)
+        generator.place = torch.device(device)
+        return generator
 
     def __init__(self, device: torch.device | str = "cpu") -> None:
         pass

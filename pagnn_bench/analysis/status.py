@@ -11,7 +11,7 @@ from statistics import fmean
 
 from pagnn_bench.analysis.metrics import ACCURACY
 from pagnn_bench.config.identity import Cell
-from pagnn_bench.config.text import count, duration, one_line
+from pagnn_bench.config.text import count, duration, failure_reason
 from pagnn_bench.config.variants import set_apart
 from pagnn_bench.records.runs import read_runs
 from pagnn_bench.records.store import Store, Trial
@@ -151,7 +151,7 @@ def _table(items: Sequence[CellStatus]) -> list[str]:
     for row, item in zip(rows, items):
         lines.append(line(row))
         if item.reason and item.failed:
-            lines.append(f"    last failure: {one_line(item.reason)}")
+            lines.append(f"    last failure: {failure_reason(item.reason)}")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""The package from Python, and what its calls share with the command line.
+"""The Python API, and what it shares with the command line.
 
-Use the names of the package itself: ``from pagnn_bench import run, compare, apply, load_graph, draw_mask``.
+Import it from the package: ``from pagnn_bench import run, compare, apply, load_graph, draw_mask``.
 """

@@ -1,4 +1,4 @@
-"""What a folder of ``apply`` says of itself: ``apply.json`` for programs, ``README.md`` for people."""
+"""The description in a folder of ``apply``: ``apply.json`` for programs, ``README.md`` for people."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ def weights_file(seed: int) -> str:
 
 
 def describe(applied: Answers) -> dict[str, Any]:
-    """How it was made, as plain data."""
-    made = applied.application
-    graph, completed = made.graph, made.completed
+    """How the folder was made, as plain data."""
+    application = applied.application
+    graph, completed = application.graph, application.completed
     trials = applied.trials.to_dict("records")
-    attributes: dict[str, Any] = {"none_because": made.why_not}
+    attributes: dict[str, Any] = {"none_because": application.why_not}
     if completed is not None:
         attributes = {"filled_in": completed.filled_in, "left_empty": completed.left_empty}
     return {
         "made_by": "pagnn-bench apply",
-        "cell": made.cell.id,
-        "settings": made.cell.description(),
-        "mask": made.mask,
+        "cell": application.cell.id,
+        "settings": application.cell.description(),
+        "mask": application.mask,
         "graph": {
             "nodes": graph.num_nodes,
             "edges": graph.num_edges,
             "attributes": graph.num_features,
-            "observed_share": made.observed_share,
+            "observed_share": application.observed_share,
             "classes": applied.classes,
             "split": dict(zip(("train", "val", "test"), graph.split.sizes)),
         },
@@ -47,9 +47,9 @@ def describe(applied: Answers) -> dict[str, Any]:
         },
         "best_seeds": applied.best_seeds,
         "attributes": attributes,
-        "embeddings": None if made.best[0].hidden is None else made.best[0].hidden.shape[1],
+        "embeddings": None if application.best[0].hidden is None else application.best[0].hidden.shape[1],
         "weights": _weights(applied),
-        "provenance": collect_provenance(data_checksum=made.checksum),
+        "provenance": collect_provenance(data_checksum=application.checksum),
     }
 
 
@@ -69,7 +69,7 @@ def _weights(applied: Answers) -> dict[str, Any]:
 
 
 def code(portable: Portable, seed: int) -> list[str]:
-    """The lines of Python that bring a network back; run in the folder."""
+    """The lines of Python that restore a network; to be run in the folder."""
     package, _, name = portable.module.rpartition(".")
     arguments = ", ".join(f"{key}={value!r}" for key, value in portable.arguments.items())
     return [
@@ -83,10 +83,9 @@ def code(portable: Portable, seed: int) -> list[str]:
 
 
 def readme(about: Mapping[str, Any], format: str) -> str:
-    """The page."""
+    """The page for people, from the data of :func:`describe`."""
     settings, averaged, graph = about["settings"], about["mean_over_seeds"], about["graph"]
-    method, weights, attributes = settings["method"], about["weights"], about["attributes"]
-    label = method.get("label", method["name"])
+    label = settings["method"].get("label", settings["method"]["name"])
     good = [row for row in about["seeds"] if row["status"] == "ok"]
     lines = [
         f"# {label} on {settings['data'].get('label', settings['data']['name'])}",
@@ -99,40 +98,54 @@ def readme(about: Mapping[str, Any], format: str) -> str:
         "",
         "| file | |",
         "|---|---|",
-        f"| `predictions.{format}` | for every node the likeliest class, and of each class the probability: mean and "
-        "standard deviation over seeds |",
+        *_file_rows(about, format),
+        "",
+        f"The best seeds by validation accuracy: {', '.join(map(str, about['best_seeds']))}.",
+    ]
+    if "none_because" in about["attributes"]:
+        lines.append(f"No completed attributes: {about['attributes']['none_because']}.")
+    lines += _how_to_load(about["weights"], label)
+    return "\n".join(lines) + "\n"
+
+
+def _file_rows(about: Mapping[str, Any], format: str) -> list[str]:
+    """A table row for every file."""
+    weights, attributes = about["weights"], about["attributes"]
+    rows = [
+        f"| `predictions.{format}` | for every node the likeliest class, and for each class the probability: mean and "
+        "standard deviation over seeds |"
     ]
     if "filled_in" in attributes:
         observed = "`observed` in it" if format == "npz" else f"`observed.{format}`"
         empty = f"; {attributes['left_empty']:,} are left empty" if attributes["left_empty"] else ""
-        lines.append(
+        rows.append(
             f"| `attributes.{format}` | the attributes in their own units: observed ones as given, "
-            f"{attributes['filled_in']:,} filled in{empty}. {observed} tells which |"
+            f"{attributes['filled_in']:,} filled in{empty}. {observed} marks the observed ones |"
         )
     for seed in about["best_seeds"]:
         if about["embeddings"]:
-            lines.append(f"| `embeddings-seed{seed}.{format}` | the last hidden layer |")
+            rows.append(f"| `embeddings-seed{seed}.{format}` | the last hidden layer |")
         if "none_because" not in weights:
-            lines.append(f"| `{weights_file(seed)}` | the weights |")
+            rows.append(f"| `{weights_file(seed)}` | the weights |")
     if weights.get("module"):
-        lines.append(f"| `{INPUTS}` | the graph as the network sees it |")
-    lines += ["", f"The best seeds by validation accuracy: {', '.join(map(str, about['best_seeds']))}."]
-    if "none_because" in attributes:
-        lines.append(f"There are no completed attributes: {attributes['none_because']}.")
+        rows.append(f"| `{INPUTS}` | the graph as the network sees it |")
+    return rows
+
+
+def _how_to_load(weights: Mapping[str, Any], label: str) -> list[str]:
+    """The lines on restoring the network; none if it has no weights."""
     if weights.get("module"):
-        lines += [
+        difference = weights["largest_difference_of_logits"]
+        return [
             "",
-            "The network again, as a module of torch:",
+            "To load the network as a torch module:",
             "",
             "```python",
             *weights["code"],
             "```",
             "",
+            f"Its logits differ from those of the training by {difference:.1g} at most.",
         ]
-        difference = weights["largest_difference_of_logits"]
-        lines.append(f"Its logits differ from those of the training by {difference:.1g} at most.")
-    elif "parameters" in weights:
-        lines.append(
-            f"The weights are a dictionary of tensors; no ready-made module computes what {label} does."
-        )
-    return "\n".join(lines) + "\n"
+    if "parameters" in weights:
+        return [f"The weights are a dictionary of tensors; no ready-made module computes what {label} does."]
+    return []

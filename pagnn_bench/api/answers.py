@@ -1,4 +1,4 @@
-"""What the networks of one method say of a graph, as tables."""
+"""The predictions of one method's networks for a graph, as tables."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PARTS = ("train", "val", "test")
 
 
 class Answers:
-    """What the networks of one method say of a graph.
+    """The predictions of one method's networks for a graph.
 
-    Tables have one row per node, under the ids of the user's own file where it has any.
+    Tables have one row per node, indexed by the ids of the user's file if it has any.
 
     Args:
-        application: what the engine made.
+        application: the engine's result.
     """
 
     def __init__(self, application: Application) -> None:
@@ -32,18 +32,18 @@ class Answers:
     @cached_property
     def nodes(self) -> pd.Index:
         """The ids of the nodes."""
-        names, count = self.application.names, self.application.graph.num_nodes
-        return pd.Index(range(count) if names.ids is None else names.ids, name=names.node)
+        names, num_nodes = self.application.names, self.application.graph.num_nodes
+        return pd.Index(range(num_nodes) if names.ids is None else names.ids, name=names.node)
 
     @cached_property
     def classes(self) -> list[Any]:
-        """The names of the classes; without names their numbers."""
-        named = self.application.names.classes
-        return list(range(self.application.graph.num_classes)) if named is None else list(named)
+        """The names of the classes, or their numbers if they have none."""
+        names = self.application.names.classes
+        return list(range(self.application.graph.num_classes)) if names is None else list(names)
 
     @cached_property
     def probabilities(self) -> np.ndarray:
-        """Of every class at every node by every seed that ended well, float32 [S, n, C]."""
+        """Class probabilities of every node from every seed that succeeded, float32 [S, n, C]."""
         return np.stack(list(self.application.probabilities.values()))
 
     @property
@@ -53,19 +53,19 @@ class Answers:
 
     @property
     def spread(self) -> np.ndarray:
-        """Their standard deviation over seeds, float64 [n, C]; NaN of a single seed."""
+        """Their standard deviation over seeds, float64 [n, C]; NaN for a single seed."""
         if len(self.probabilities) == 1:
             return np.full(self.probabilities.shape[1:], np.nan)
         return self.probabilities.std(axis=0, ddof=1, dtype=np.float64)
 
     @cached_property
     def predictions(self) -> pd.DataFrame:
-        """The likeliest class, the class and part of the split that were given, and of every class the probability.
+        """The likeliest class, the given class and part of the split, and the probability of every class.
 
         ``p_CLASS`` is the mean over seeds, ``sd_CLASS`` the standard deviation.
         """
         graph, mean, spread = self.application.graph, self.mean, self.spread
-        names = pd.array(self.classes)  # of a type that has room for a missing label
+        names = pd.array(self.classes)  # its type allows missing labels
         part = np.full(graph.num_nodes, "", dtype=object)
         for name in PARTS:
             part[getattr(graph.split, name)] = name
@@ -80,10 +80,10 @@ class Answers:
 
     @cached_property
     def attributes(self) -> pd.DataFrame | None:
-        """The attributes with what was filled in, in the units and categories of the user's file.
+        """The attributes with missing ones filled in, in the units and categories of the user's file.
 
-        Observed ones are as given; NaN is left where nothing is known of a column. None where the method fills in
-        nothing (:attr:`why_no_attributes`).
+        Observed ones are as given; a column without any observed entry stays NaN. None if the method fills in nothing
+        (:attr:`why_no_attributes`).
         """
         completed, names = self.application.completed, self.application.names
         if completed is None:
@@ -97,7 +97,7 @@ class Answers:
 
     @property
     def observed(self) -> pd.DataFrame | None:
-        """Which of :attr:`attributes` were given to the method; the others it filled in."""
+        """Which of :attr:`attributes` the method saw; it filled in the others."""
         completed = self.application.completed
         if completed is None:
             return None
@@ -105,7 +105,7 @@ class Answers:
 
     @property
     def why_no_attributes(self) -> str:
-        """Why there are no completed attributes; empty if there are."""
+        """Why :attr:`attributes` is None; empty if it is not."""
         return self.application.why_not
 
     @property
@@ -116,16 +116,16 @@ class Answers:
 
     @property
     def best_seeds(self) -> list[int]:
-        """The seeds whose weights are here, the highest validation accuracy first."""
+        """The seeds whose weights were kept, the highest validation accuracy first."""
         return [network.seed for network in self.application.best]
 
     @property
     def embeddings(self) -> pd.DataFrame | None:
-        """The last hidden layer of the best seed; None of a method that has none."""
+        """The last hidden layer of the best seed; None if the method has none."""
         return self.embeddings_of(self.best_seeds[0])
 
     def embeddings_of(self, seed: int) -> pd.DataFrame | None:
-        """The last hidden layer of one of the best seeds: seeds have axes of their own, so there is no mean."""
+        """The last hidden layer of one of the best seeds. Axes differ between seeds, so a mean makes no sense."""
         hidden = self._network(seed).hidden
         if hidden is None:
             return None
@@ -133,37 +133,39 @@ class Answers:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        """One row per seed: its record, and under ``record`` what the results folder said of it before.
+        """One row per seed: its record, and in ``record`` how it compares with the results folder.
 
-        ``new``: nothing; ``equal``: the same test accuracy; ``differs``: another one, ``recorded_test_acc``.
+        ``new``: was not recorded; ``equal``: same test accuracy; ``differs``: the record has ``recorded_test_acc``.
         """
         rows = []
         for seed, record in self.application.records.items():
-            before = self.application.recorded.get(seed)
-            same = before is not None and before["test_acc"] == record.get("test_acc")
-            told = "new" if before is None else "equal" if same else "differs"
-            shown = {key: value for key, value in record.items() if key != "curve"}
-            earlier = {} if before is None else {"recorded_test_acc": before["test_acc"]}
-            rows.append({"seed": seed, **shown, "record": told, **earlier})
+            row = {"seed": seed, **{key: value for key, value in record.items() if key != "curve"}}
+            earlier = self.application.recorded.get(seed)
+            if earlier is None:
+                row["record"] = "new"
+            else:
+                row["record"] = "equal" if earlier["test_acc"] == record.get("test_acc") else "differs"
+                row["recorded_test_acc"] = earlier["test_acc"]
+            rows.append(row)
         return pd.DataFrame(rows)
 
     def model(self, seed: int | None = None) -> torch.nn.Module:
-        """The network of one of the best seeds, by default the best, as an ordinary torch module.
+        """The network of one of the best seeds (default: the best) as an ordinary torch module.
 
         Call it with :meth:`model_inputs`: ``applied.model()(**applied.model_inputs())``.
 
         Raises:
-            RequestError: there is no ready-made module that computes what the method computes.
+            RequestError: no ready-made module computes what the method computes, or the seed was not kept.
         """
         portable = self.application.portable
         if portable is None:
             raise RequestError(
-                f"method={self.application.cell.method['name']}: no ready-made module computes the same."
+                f"method={self.application.cell.method['name']}: no ready-made torch module computes the same."
             )
         return as_module(portable, self._network(self.best_seeds[0] if seed is None else seed).state)
 
     def model_inputs(self) -> dict[str, torch.Tensor]:
-        """What :meth:`model` is called with: the graph as the method sees it, on its own scale."""
+        """The arguments for :meth:`model`: the graph as the method sees it, with its scaling."""
         import torch
 
         portable = self.application.portable
@@ -176,7 +178,7 @@ class Answers:
             if network.seed == seed:
                 return network
         kept = ", ".join(map(str, self.best_seeds))
-        raise RequestError(f"seed={seed}: weights were kept of {kept} only; apply(best=N) keeps more.")
+        raise RequestError(f"seed={seed}: only {kept} kept weights; apply(best=N) keeps more.")
 
     def __repr__(self) -> str:
         cell, seeds = self.application.cell, len(self.application.probabilities)

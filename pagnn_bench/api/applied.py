@@ -1,4 +1,4 @@
-"""``pagnn_bench.apply``: train on a graph and take home what the networks say of it."""
+"""``pagnn_bench.apply``: train on a graph; get predictions, completed attributes and weights."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from pagnn_bench.engine.applying import apply_cell
 
 
 class Applied(Answers):
-    """What :func:`apply` returns: everything that it found out, and a way to write it."""
+    """The result of :func:`apply`: all tables and networks, and a way to save them."""
 
     def save(self, folder: str | PathLike[str], format: str = "npz") -> Path:
         """Write everything into a folder, all or nothing.
 
         Args:
-            folder: a new or empty one, or one that an earlier call has written.
+            folder: new, empty, or written by an earlier call.
             format: of the tables: ``npz``, ``csv`` or ``parquet``.
 
         Raises:
-            RequestError: the folder holds something else, cannot be written to, or the format is none.
+            RequestError: the folder holds other files or cannot be written to, or the format is unknown.
         """
         return save(self, Path(folder), format)
 
@@ -45,17 +45,17 @@ def apply(
         applied.predictions, applied.attributes, applied.embeddings, applied.model()
         applied.save("out")
 
-    Records do not hold weights, so trials that are recorded are trained again, which gives the same digits
-    (:attr:`Applied.trials` says so for each); the others are recorded.
+    Records do not hold weights, so recorded trials are trained again, which gives the same digits
+    (:attr:`Applied.trials` compares them); new trials are recorded.
 
     Args:
-        *words, progress, config_dir, **keys: as of :func:`pagnn_bench.run`, but for a single combination and, unless
-            ``masks`` says otherwise, the first mask.
-        best: of how many seeds to keep weights and embeddings; those of the highest validation accuracy.
+        *words, progress, config_dir, **keys: as in :func:`pagnn_bench.run`, for a single combination and, unless
+            ``masks`` is given, the first mask.
+        best: keep weights and embeddings of this many seeds, by validation accuracy.
 
     Raises:
-        RequestError: the request was wrong; one sentence says how.
-        Unfinished: a training broke off, or none ended well.
+        RequestError: the request was wrong; the message says how in one sentence.
+        Unfinished: a training failed, or none succeeded.
     """
     whole(1).check("best", best)
     configs = configurations(words, {"masks": 1, **keys}, config_dir)

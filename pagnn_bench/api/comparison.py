@@ -27,9 +27,9 @@ class Ending(NamedTuple):
 
     Attributes:
         code: as of ``run``: 0; 1 if something failed; 130 if it was interrupted.
-        comparison: None where there is nothing to rank: after a dry run, when it was interrupted, and when its trials
-            were handed to a batch system.
-        results_dir, records: where all results are, and the records of these cells.
+        comparison: None if nothing can be ranked: after a dry run or an interruption, or if the trials were submitted
+            to a batch system.
+        results_dir, records: the folders of all results and of these cells' records.
     """
 
     code: int
@@ -41,24 +41,24 @@ class Ending(NamedTuple):
 def compare(
     *words: str, progress: bool = True, config_dir: str | PathLike[str] | None = None, **keys: Key
 ) -> Comparison:
-    """Train every method that suits a graph, as far as it is not trained already, and rank them.
+    """Train every method that suits a graph, except for recorded trials, and rank them.
 
     The keys are those of ``pagnn-bench compare``, the trials those of :func:`pagnn_bench.run`::
 
         comparison = compare(data="custom", data__path="mygraph.npz")
         comparison.frame()  # a row per method, best first
-        comparison.sentence  # what to use, and how sure that is
+        comparison.sentence  # which method to use, and how certain that is
         compare(method=["mf", "fp", "pagnn_n"], data="cora", rate=0.9, tune=True)
 
     Args:
         *words: as in a shell: ``"protocol.lr=0.01"``.
-        progress: show what is going on.
-        config_dir: a folder with methods or data of your own (``--config-dir``).
-        **keys: as of :func:`pagnn_bench.run`, about one graph; ``method`` may be a list. ``tune=True`` has the settings
-            of each method chosen on validation data first.
+        progress: show progress.
+        config_dir: a folder with your own methods or data (``--config-dir``).
+        **keys: as in :func:`pagnn_bench.run`, for one graph; ``method`` may be a list. ``tune=True`` first chooses the
+            settings of each method on validation data.
 
     Raises:
-        RequestError: the request was wrong; one sentence says how.
+        RequestError: the request was wrong; the message says how in one sentence.
     """
     with hydra_as_it_was(), silence(not progress):
         ending = compare_methods(words_of(words, keys), checked_folder(config_dir))
@@ -66,21 +66,21 @@ def compare(
         raise KeyboardInterrupt
     if ending.comparison is None:
         raise RequestError(
-            "Nothing was trained here, so there is nothing to rank: leave out dry_run and backend."
+            "Nothing was trained here, so nothing can be ranked: leave out dry_run and backend."
         )
     return ending.comparison
 
 
 def compare_methods(words: Sequence[str], folder: str | None = None) -> Ending:
-    """What the command does, from its words to the ranking.
+    """The command ``compare``, from its words to the ranking.
 
-    The trials are those of ``run`` with the same words, so each command goes on where the other stopped. What is said
-    on the way goes to stderr, but for the plan of a dry run.
+    The trials are those of ``run`` with the same words, so each command continues where the other stopped. Progress
+    goes to stderr, the plan of a dry run to stdout.
 
     Args:
-        words: ``KEY=VALUE`` as for ``run``, about one graph. ``method=a,b,c`` takes the place of all methods that suit
-            it; ``tune=true`` has the settings of each chosen on validation data first.
-        folder: with choices of the user's own.
+        words: ``KEY=VALUE`` as for ``run``, for one graph. ``method=a,b,c`` replaces all methods that suit it;
+            ``tune=true`` first chooses the settings of each on validation data.
+        folder: with the user's own methods or data.
 
     Raises:
         RequestError: the request is wrong.
@@ -99,20 +99,20 @@ def compare_methods(words: Sequence[str], folder: str | None = None) -> Ending:
 
 
 class _Trained:
-    """What the engine shows at the end of a command: the cells with their trials."""
+    """Receives the cells with their trials at the end of the engine's run."""
 
     def __init__(self) -> None:
         self.store: Store | None = None
         self.requests: dict[str, Request] = {}  # by method
 
     def __call__(self, requests: Sequence[Request], store: Store) -> None:
-        if requests[0].cell.protocol["name"] == TRIES:  # a search in which something failed
+        if requests[0].cell.protocol["name"] == TRIES:  # a search with failures
             show_results(requests, store)
             return
         self.store, self.requests = store, {request.cell.method["name"]: request for request in requests}
 
     def compared(self, entrants: Entrants) -> Comparison | None:
-        """All entrants, also those whose search broke off, so that the engine trained nothing of them."""
+        """All entrants, including those that were not trained because their search failed."""
         if self.store is None:
             return None
         contenders = [self._contender(config, self.store) for config in entrants.configs]
@@ -126,14 +126,14 @@ class _Trained:
         request = self.requests.get(name)
         if request is None:
             wanted = len(Request.from_config(config).trials)
-            return Contender(name, label, (), wanted, "the search for its settings broke off")
+            return Contender(name, label, (), wanted, "the search for its settings failed")
         trials = [trial for key, trial in store.load(request.cell).items() if key in request.trials]
         reasons = [line.strip().removeprefix("failed: ") for line in failure_lines(request, store)]
         return Contender(name, label, tuple(trials), len(request.trials), "; ".join(reasons))
 
 
 def _settings(configs: Sequence[dict[str, Any]], contenders: Sequence[Contender]) -> str:
-    """How the methods got their settings."""
+    """A sentence on how the methods got their settings."""
     tunings = [config["protocol"].get("tuning") for config in configs]
     if all(tunings):
         budget, mask = tunings[0]["budget"], tunings[0]["mask"]

@@ -1,4 +1,4 @@
-"""Which methods are compared, and how they are trained: from the words of ``compare`` to configurations of ``run``."""
+"""Which methods ``compare`` trains, and how: from its words to configurations of ``run``."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pagnn_bench.config.errors import RequestError, refuse
 from pagnn_bench.config.identity import Cell, fold_training
 from pagnn_bench.config.sweep import compose_combinations, with_several_values
 
-SEEDS = 3  # our choice: 15 trials a method with 5 masks; the tests are over masks, so further masks say more than seeds
-BUDGET = (
-    8  # our choice: settings tried with tune=true, a third of protocol=tuned; the first is the published one
-)
+# Our choice: 15 trials per method with 5 masks. The tests are over masks, so more masks tell more than more seeds.
+SEEDS = 3
+# Our choice: settings tried with tune=true, a third of protocol=tuned; the first is the published one.
+BUDGET = 8
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Entrants:
     Attributes:
         configs: one per method.
         left_out: name → why a method is not compared.
-        notes: what was decided for the user, as sentences.
+        notes: sentences on what was decided for the user.
     """
 
     configs: list[dict[str, Any]]
@@ -33,14 +33,14 @@ class Entrants:
 
 
 def enter(words: Sequence[str], config_dir: str | None = None) -> Entrants:
-    """The methods that these words name, or all that suit the graph. Loads the graph.
+    """The methods named by these words, or all that suit the graph. Loads the graph.
 
     Raises:
-        RequestError: the words are wrong, or no method could use them.
+        RequestError: the words are wrong, or fit no method.
     """
     from pagnn_bench.engine import suitable as fitness  # brings torch
 
-    words, tune = _tuning(words)
+    words, tune = _without_tune(words)
     given = {_key(word): word for word in words}
     _check(words, given)
     named = given.get("method", "").partition("=")[2].strip("[]")
@@ -55,13 +55,12 @@ def enter(words: Sequence[str], config_dir: str | None = None) -> Entrants:
     if "missing" not in given and fitness.has_gaps(Cell.from_config(composed()[0])):
         words.append("missing=natural")
         notes.append(
-            "Attributes are missing by nature, so missing=natural; another missing type would hide more."
+            "The data has missing attributes, so missing=natural; another missing type would hide more."
         )
     if "masks" not in given and not fitness.masks_differ(Cell.from_config(composed()[0])):
         words.append("masks=1")
         notes.append(
-            "The split is fixed and nothing is drawn, so masks=1: what another split would give remains unknown "
-            "(data.split=random draws five)."
+            "The split is fixed and nothing is hidden at random, so masks=1; data.split=random draws five splits."
         )
     if not named:
         fit, left_out = fitness.suitable(composed(f"method={','.join(choices('method', config_dir))}"))
@@ -69,12 +68,12 @@ def enter(words: Sequence[str], config_dir: str | None = None) -> Entrants:
         return Entrants(fit, left_out, notes)
     configs = composed(f"method={named}")
     for name, config in zip(named.split(","), configs):
-        # A setting is for the methods that have it: method=mf,module method.module=mine.MyGNN.
+        # A setting applies to the methods that have it: method=mf,module method.module=mine.MyGNN.
         if fitting := [word for word in own if _key(word).split(".")[1] in config["method"]]:
             config.update(composed(f"method={name}", *fitting)[0])
     for word in own:
         if not any(_key(word).split(".")[1] in config["method"] for config in configs):
-            raise RequestError(f"{_key(word)}: none of the methods {named} has such a key.")
+            raise RequestError(f"{_key(word)}: none of the methods {named} has this key.")
     fitness.check_suitable(configs)
     fitness.check_settings(configs)
     return Entrants(configs, notes=notes)
@@ -84,8 +83,8 @@ def _key(word: str) -> str:
     return word.lstrip("+~").partition("=")[0]
 
 
-def _tuning(words: Sequence[str]) -> tuple[list[str], bool]:
-    """The words without ``tune``, a key that ``run`` does not have, and whether it is true."""
+def _without_tune(words: Sequence[str]) -> tuple[list[str], bool]:
+    """The words without ``tune``, which ``run`` does not know, and whether it is true."""
     [*_, value] = ["false", *(word.partition("=")[2] for word in words if _key(word) == "tune")]
     if value not in ("true", "false"):
         refuse("tune", value, "choose true or false")
@@ -96,26 +95,26 @@ def _check(words: Sequence[str], given: dict[str, str]) -> None:
     """Refuse words that make sense to ``run`` only."""
     if "experiment" in given:
         raise RequestError(
-            f"{given['experiment']}: is for `run`; compare chooses methods and masks by itself."
+            f"{given['experiment']}: experiments are for `run`; compare chooses methods and masks itself."
         )
     for word in with_several_values([word for word in words if _key(word) != "method"]):
         raise RequestError(
-            f"{word}: compare takes several values of method only; tune=true chooses settings on validation data."
+            f"{word}: compare takes several values for method only; tune=true chooses settings on validation data."
         )
     if "method" not in given:
         for word in (word for key, word in given.items() if key.startswith("method.")):  # the first
-            raise RequestError(f"{word}: name the methods that it is meant for, such as method=mf,pagnn_n.")
+            raise RequestError(f"{word}: name the methods it is for, such as method=mf,pagnn_n.")
 
 
 def _defaults(given: dict[str, str], tune: bool) -> list[str]:
-    """What ``compare`` says where the user says nothing."""
+    """The words for keys whose default in ``compare`` differs from ``run``."""
     words = [] if "seeds" in given else [f"seeds={SEEDS}"]
     if tune:
         if "protocol" in given:
             raise RequestError(
-                f"tune=true: is protocol=tuned with a small budget; leave out {given['protocol']}."
+                f"tune=true: means protocol=tuned with a small budget; leave out {given['protocol']}."
             )
         return [*words, "protocol=tuned", f"protocol.tuning.budget={BUDGET}"]
     if not any(key == "protocol" or key.startswith("protocol.tuning") for key in given):
-        words.append("protocol.tuning=null")  # as published, but for the search that GCNmf's authors make
+        words.append("protocol.tuning=null")  # as published, without the search of GCNmf's authors
     return words

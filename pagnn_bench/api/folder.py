@@ -1,4 +1,4 @@
-"""What ``apply`` leaves behind: a folder that explains itself, written whole or not at all."""
+"""The folder that ``apply`` writes, with a description inside; written whole or not at all."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ FORMATS = ("npz", "csv", "parquet")
 
 
 def check_format(format: str) -> None:
-    """Refuse a format that is none, or for which a package is missing; better before a training than after it."""
+    """Refuse an unknown format, or one whose package is missing; to be called before any training."""
     if format not in FORMATS:
         refuse("format", format, f"choose one of {', '.join(FORMATS)}")
     if format == "parquet" and importlib.util.find_spec("pyarrow") is None:
         raise RequestError(
-            "format=parquet: Parquet needs the package pyarrow; pip install 'pagnn-bench[parquet]' brings it."
+            "format=parquet: Parquet needs the package pyarrow: pip install 'pagnn-bench[parquet]'."
         )
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder in which something would be lost, or which cannot be made; better before a training, too."""
+    """Refuse a folder that holds other files or cannot be made; to be called before any training."""
     try:
         here = Path.cwd()
         if folder.absolute() in (here, *here.parents):
@@ -43,31 +43,31 @@ def check_folder(folder: Path) -> None:
         if not folder.exists():
             above = next(path for path in folder.absolute().parents if path.exists())
             if not above.is_dir() or not os.access(above, os.W_OK):
-                raise RequestError(f"-o {folder}: cannot be made in {above}, which is no folder to write to.")
+                raise RequestError(f"-o {folder}: cannot be made, because {above} is not a writable folder.")
             return
         if not folder.is_dir():
             raise RequestError(f"-o {folder}: this is a file; give the name of a folder.")
         found = {path.name for path in folder.iterdir()}
-        ours = _written(folder) if ABOUT in found else set()
+        ours = _own_files(folder) if ABOUT in found else set()
     except OSError as error:
         raise RequestError(f"-o {folder}: cannot be read ({error.strerror}).") from error
     if foreign := sorted(found - ours):
         raise RequestError(
-            f"-o {folder}: holds {foreign[0]}, which apply did not write; give a new or an empty folder."
+            f"-o {folder}: holds {foreign[0]}, which apply did not write; give a new or empty folder."
         )
 
 
-def _written(folder: Path) -> set[str]:
-    """The names of the files that an earlier call has written."""
+def _own_files(folder: Path) -> set[str]:
+    """The names of the files that an earlier call wrote."""
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         return {ABOUT, *about["files"]}
-    except (ValueError, KeyError, TypeError):  # a file of somebody else's that has the same name
+    except (ValueError, KeyError, TypeError):  # a foreign file with the same name
         return set()
 
 
 def save(applied: Answers, folder: Path, format: str) -> Path:
-    """Write tables, weights and what they are; the folder appears, or changes, when all of it is there."""
+    """Write tables, weights and their description; the folder appears, or changes, once all files are written."""
     check_format(format)
     check_folder(folder)
     name, folder = folder, folder.absolute()
@@ -82,7 +82,7 @@ def save(applied: Answers, folder: Path, format: str) -> Path:
         write_atomically(new / README, page)
         hashes[README] = hashlib.sha256(page).hexdigest()
         write_atomically(new / ABOUT, (json.dumps(about, indent=2) + "\n").encode())
-        _put(new, folder)
+        _move_into_place(new, folder)
     except OSError as error:
         raise RequestError(f"-o {name}: cannot be written ({error.strerror}).") from error
     finally:
@@ -90,8 +90,8 @@ def save(applied: Answers, folder: Path, format: str) -> Path:
     return folder
 
 
-def _put(new: Path, folder: Path) -> None:
-    """Give a folder the name of another, which goes once this has worked."""
+def _move_into_place(new: Path, folder: Path) -> None:
+    """Rename ``new`` to ``folder``; delete the old ``folder`` once that has worked."""
     if not folder.exists():
         os.rename(new, folder)
         return
@@ -106,7 +106,7 @@ def _put(new: Path, folder: Path) -> None:
 
 
 def _files(applied: Answers, format: str) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of everything but what describes it."""
+    """(name, content) of all files except the descriptions."""
     import torch
 
     yield f"predictions.{format}", _predictions(applied, format)
@@ -150,7 +150,7 @@ def _predictions(applied: Answers, format: str) -> bytes:
 
 
 def _attributes(applied: Answers) -> bytes:
-    """Categories are numbers there, with an array of their names each."""
+    """Categories as numbers, each column with an array of their names."""
     completed, attributes = applied.application.completed, applied.attributes
     assert completed is not None
     assert attributes is not None

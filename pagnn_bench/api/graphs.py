@@ -28,7 +28,7 @@ def load_graph(
     Args:
         data: the name of a dataset (``pagnn-bench list data``).
         *words: as in a shell: ``"data.split=random"``.
-        config_dir: a folder with data of your own (``--config-dir``).
+        config_dir: a folder with your own data (``--config-dir``).
         **keys: keys of the dataset, without ``data.``: ``path=...``, ``split="random"``.
 
     Raises:
@@ -50,7 +50,7 @@ def draw_mask(
     *words: str,
     config_dir: str | PathLike[str] | None = None,
 ) -> np.ndarray:
-    """The very mask that ``run`` draws for a graph, a missing type, a rate and the index of a mask.
+    """The mask that ``run`` draws for a graph, a missing type, a rate and the index of a mask.
 
     ::
 
@@ -63,17 +63,17 @@ def draw_mask(
         rate: share of entries to hide; the default of the missing type if None.
         mask: index.
         *words: as in a shell: ``"missing.exact=true"``.
-        config_dir: a folder with missing types of your own (``--config-dir``).
+        config_dir: a folder with your own missing types (``--config-dir``).
 
     Returns:
-        bool [n, d], True where the attribute may be seen; what is missing by nature is False.
+        bool [n, d], True where the attribute is observed; False where the data has none.
 
     Raises:
         RequestError: the request was wrong.
     """
     if not isinstance(graph, Graph):
         raise RequestError(
-            f"graph: give what load_graph returns, not a value of the type {type(graph).__name__}."
+            f"graph: give a graph from load_graph, not a value of type {type(graph).__name__}."
         )
     whole(0).check("mask", mask)
     keys: dict[str, Key] = {"missing": missing} if rate is None else {"missing": missing, "rate": rate}
@@ -86,5 +86,5 @@ def draw_mask(
 
 def _one(configs: list[dict[str, Any]]) -> dict[str, Any]:
     if len(configs) > 1:
-        raise RequestError(f"{len(configs)} combinations: one graph, or one mask, at a time.")
+        raise RequestError(f"{len(configs)} combinations: give one graph, or one mask, at a time.")
     return configs[0]

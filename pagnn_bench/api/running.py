@@ -1,4 +1,4 @@
-"""``pagnn_bench.run``: what ``pagnn-bench run`` does, as a call."""
+"""``pagnn_bench.run``: the command ``pagnn-bench run`` as a function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from pagnn_bench.api.words import Key, configurations
-from pagnn_bench.config.text import one_line
+from pagnn_bench.config.text import failure_reason
 from pagnn_bench.engine import runner
 from pagnn_bench.engine.outcome import Unfinished
 from pagnn_bench.engine.plan import Request
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 def run(
     *words: str, progress: bool = True, config_dir: str | PathLike[str] | None = None, **keys: Key
 ) -> pd.DataFrame:
-    """Train what is not recorded yet, and return all trials that were asked for.
+    """Train what is not recorded yet, and return all requested trials.
 
-    The keys are those of ``pagnn-bench run`` (``pagnn-bench run --cfg job`` shows all of them), the records the same,
-    so whatever was trained from a shell is not trained here again, and the other way round::
+    Keys and records are those of ``pagnn-bench run`` (``pagnn-bench run --cfg job`` shows all keys), so what was
+    trained from a shell is not trained here again, and vice versa::
 
         run(method="pagnn_n", data="cora", rate=0.5, seeds=5).test_acc.mean()
         run(method=["mf", "fp"], data="cora", rate=[0.1, 0.9], protocol__lr=0.01)
@@ -33,19 +33,19 @@ def run(
 
     Args:
         *words: as in a shell: ``"protocol.lr=0.01"``; several values mean all combinations: ``"protocol.lr=0.01,0.1"``.
-        progress: show what is going on, on standard output and standard error.
-        config_dir: a folder with methods or data of your own (``--config-dir``).
+        progress: show progress on standard output and standard error.
+        config_dir: a folder with your own methods or data (``--config-dir``).
         **keys: ``method``, ``data``, ``missing``, ``rate``, ``protocol``, ``masks``, ``seeds``, ``results_dir`` and so
             on; two underscores stand for the dot, ``method__hidden=32``. A list of methods, data, missing types, rates
-            or protocols means all combinations; of other keys it is the value.
+            or protocols means all combinations; for other keys, a list is the value.
 
     Returns:
         One row per trial: ``method``, ``data``, ``missing``, ``rate``, ``protocol``, ``mask``, ``seed``, ``status``,
         ``test_acc``, ``val_acc`` (shares) and more. A training that diverged has the status ``failed`` and a reason.
 
     Raises:
-        RequestError: the request was wrong; one sentence says how.
-        Unfinished: a training broke off; the others are kept.
+        RequestError: the request was wrong; the message says how in one sentence.
+        Unfinished: a training failed; the others are kept.
     """
     configs = configurations(words, keys, config_dir)
     shown: list[tuple[Sequence[Request], Store]] = []
@@ -58,7 +58,7 @@ def run(
 
 @contextlib.contextmanager
 def silence(wanted: bool = True) -> Iterator[None]:
-    """Let nothing be printed, if that is wanted."""
+    """Discard all output, if ``wanted``."""
     if not wanted:
         yield
         return
@@ -78,7 +78,7 @@ def _frame(shown: Sequence[tuple[Sequence[Request], Store]]) -> pd.DataFrame:
         for request in requests:
             if broken := store.failures(request.cell):
                 raise Unfinished(
-                    f"{request.cell}: {one_line(broken[0].error)} (traceback in {broken[0].path})"
+                    f"{request.cell}: {failure_reason(broken[0].error)} (traceback in {broken[0].path})"
                 )
             recorded = store.load(request.cell)
             found.append((request.cell, [trial for key, trial in recorded.items() if key in request.trials]))

@@ -1,4 +1,4 @@
-"""What is trained in a check: every method that can be chosen, and the networks that may stand behind a filling."""
+"""What a check trains: every method, and other networks behind a filling."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.sweep import compose_combinations
 from pagnn_bench.methods import build_method
 
-# A learned preparation for as long as it takes to use every operation of it. Rounding grows from step to step.
+# Learned preparations just long enough to use all of their operations, since rounding grows with every step.
 SHORT: dict[str, tuple[str, ...]] = {
     "vae": ("method.epochs=5",),
     "gain": ("method.iterations=20",),
     "sat": ("method.epochs=3",),
     "fsdcap": ("method.num_iterations=20", "method.classifier_epochs=5"),
 }
-# Modules that are not ours draw their dropout from torch's global generators, which differ between devices.
+# Foreign modules draw dropout from torch's global generators, which differ between devices.
 NO_DROPOUT = "method.dropout=0"
 VARIANTS: dict[str, tuple[str, ...]] = {
     "module": ("method=module", NO_DROPOUT),
@@ -26,7 +26,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
 }
 MISSING = ("type1", "type2")
 
-# The sizes of AmaComp, on a graph that needs no download: nodes, undirected edges, features, the 267 words of a node.
+# A graph without download of AmaComp's size: nodes, undirected edges, features, 267 words per node.
 AMACOMP = (
     "data=synthetic",
     "data.num_nodes=13752",
@@ -42,7 +42,7 @@ AMACOMP = (
 
 @dataclass(frozen=True)
 class Case:
-    """A method on some missing entries of a graph, by the name that tables show."""
+    """A method with a missing type; ``name`` is shown in tables."""
 
     name: str
     missing: str
@@ -50,7 +50,7 @@ class Case:
 
 
 def every_method(quick: bool) -> Iterator[Case]:
-    """All methods and variants on the built-in graph; in a quick check on whole missing nodes only."""
+    """All methods and variants on the built-in graph; a quick check has whole missing nodes only."""
     words = {name: (f"method={name}", *SHORT.get(name, ())) for name in choices("method")} | VARIANTS
     for name, own in words.items():
         for missing in MISSING[:1] if quick else MISSING:

@@ -1,9 +1,9 @@
-"""How far two observations are apart, and how far rounding may take them.
+"""The differences between two observations, and the largest that rounding explains.
 
-Two devices add up in different orders, so float32 numbers differ in their last bits. The limits lie between what such
-rounding does and what the mildest defect does that we know of, products in TF32. Both were simulated on a CPU, for
-every method: each product, sum and function off by up to one unit in the last place of float32 (2⁻²³), and all dense
-products with factors cut to 10 bits.
+Two devices sum in different orders, so float32 numbers differ in their last bits. The limits lie between the effects of
+such rounding and of the mildest defect that we know, products in TF32. Both were simulated on a CPU, for every method:
+each product, sum and function off by up to one unit in the last place of float32 (2⁻²³), and all dense products with
+factors cut to 10 bits.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ LIMITS: Differences = {
     "filled": 2e-5,  # rounding 1e-6, through dozens of diffusion steps
     "logits": 2e-5,  # rounding 5e-7, TF32 3e-4
     "gradients": 5e-5,  # rounding 4e-6, TF32 3e-4
-    "losses": 1e-4,  # rounding 1e-6 after five steps; a mean over all training nodes evens out a lot
+    "losses": 1e-4,  # rounding 1e-6 after five steps; the mean over all training nodes averages it out
     "trained": 3e-3,  # rounding 1e-4: where a gradient nearly cancels, Adam divides rounding by rounding
 }
-# X̂ of a model that was trained on the device itself, by up to sixty steps of Adam: rounding 5e-4.
+# X̂ of a model trained on the device itself, with up to sixty steps of Adam: rounding 5e-4.
 LEARNED = 1e-2
 
 
 def differences(expected: Observation, found: Observation) -> Differences:
-    """For every quantity the largest difference as a share of the largest expected value."""
+    """For every quantity, the largest difference as a share of the largest expected value."""
     return {name: _worst(getattr(expected, name), getattr(found, name)) for name in QUANTITIES}
 
 
 def excesses(seen: Mapping[str, float], learned: bool) -> list[str]:
-    """Which differences rounding does not explain, in words.
+    """A sentence for each difference that rounding does not explain.
 
     Args:
         seen: the differences from the CPU.
-        learned: whether the method trains a model to fill in.
+        learned: whether the method trains a model that fills in attributes.
     """
     limits = dict(LIMITS)
-    if learned:  # all that follows is computed from this X̂
+    if learned:  # everything else is computed from this X̂
         limits = {name: max(limit, seen["filled"]) for name, limit in limits.items()} | {"filled": LEARNED}
     return [
         f"{name} differ by {seen[name]:.1e} (at most {limits[name]:.0e})"
@@ -53,10 +53,10 @@ def excesses(seen: Mapping[str, float], learned: bool) -> list[str]:
 
 
 def repeat_excesses(seen: Mapping[str, float], device: torch.device, learned: bool) -> list[str]:
-    """What differs between two trainings on the same device.
+    """A sentence for each unexplained difference between two trainings on the same device.
 
-    A CPU repeats itself to the last bit. A GPU need not, because cuSPARSE and atomic sums add in no fixed order: there
-    it is rounding again.
+    A CPU repeats itself to the last bit. A GPU only does so up to rounding, because cuSPARSE and atomic sums have no
+    fixed order.
     """
     if device.type != "cpu":
         return excesses(seen, learned)
@@ -70,7 +70,7 @@ def _worst(expected: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> float
 
 
 def _apart(expected: np.ndarray, found: np.ndarray) -> float:
-    """max |a - b| / max |a|; infinite where shapes differ, or one of two numbers is no finite one."""
+    """max |a - b| / max |a|; infinite if shapes differ, or if only one of two numbers is finite."""
     if expected.shape != found.shape:
         return math.inf
     same = (expected == found) | (np.isnan(expected) & np.isnan(found))

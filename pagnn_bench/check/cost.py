@@ -1,4 +1,4 @@
-"""What training costs on a device: times, waits of the host, memory."""
+"""The cost of training on a device: times, waits of the host, memory."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from pagnn_bench.config.text import one_line
 
 ROUNDS = 3
 MOST_EPOCHS = 5
-FEW, MANY = 2, 12  # epochs; the difference leaves out what happens once
-# On AmaComp's shapes. GCNmf's tensors are the largest of all methods.
+FEW, MANY = 2, 12  # epochs; their difference excludes one-time waits
+# On a graph of AmaComp's size. GCNmf's tensors are the largest of all methods.
 LARGE_METHODS = ("pagnn_n", "mf", "gcnmf")
 LARGE_EPOCHS = 5
-# Seeds, the next where the first do not fit, as in a sweep. Twenty would take a CPU a minute.
+# Numbers of seeds, tried in turn until one fits, as in a sweep. Twenty would take a CPU a minute.
 STACKS = {"cuda": (20, 1), "cpu": (1,)}
 
 
 def epoch_ms(contenders: Sequence[Contender], seeds: int) -> list[float]:
-    """Milliseconds of an epoch of one seed, evaluation included, of each contender: median over rounds in turn."""
+    """For each contender, the milliseconds per epoch of one seed, including evaluation: the median of the rounds."""
     epochs = [choose_epochs(run, seeds, MOST_EPOCHS) for run in contenders]
     rounds = []
     for _ in range(ROUNDS):
@@ -35,7 +35,7 @@ def epoch_ms(contenders: Sequence[Contender], seeds: int) -> list[float]:
 
 
 def waits_per_epoch(run: Callable[[int], Any], device: torch.device) -> float | None:
-    """How often an epoch makes the host wait for the GPU, as far as torch tells; None on a CPU.
+    """How often an epoch makes the host wait for the GPU, as far as torch reports it; None on a CPU.
 
     Args:
         run: trains for a number of epochs.
@@ -47,7 +47,7 @@ def waits_per_epoch(run: Callable[[int], Any], device: torch.device) -> float | 
 
 
 def _waits(run: Callable[[int], Any], epochs: int) -> int:
-    """Waits that torch warns of when asked to, and calls of ``synchronize``, of which it does not warn."""
+    """Waits that torch warns of in its debug mode, and calls of ``synchronize``, of which it does not."""
     synchronize, calls = torch.cuda.synchronize, []
 
     def counted(device: Any = None) -> None:
@@ -57,18 +57,18 @@ def _waits(run: Callable[[int], Any], epochs: int) -> int:
     before = torch.cuda.get_sync_debug_mode()
     torch.cuda.synchronize = counted
     try:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             torch.cuda.set_sync_debug_mode("warn")
             run(epochs)
     finally:
         torch.cuda.set_sync_debug_mode(before)
         torch.cuda.synchronize = synchronize
-    return len(calls) + sum("synchroniz" in str(each.message) for each in told)
+    return len(calls) + sum("synchroniz" in str(warning.message) for warning in caught)
 
 
 def on_large_graph(method: str, device: torch.device, threads: int) -> dict[str, Any]:
-    """Times and peak memory on AmaComp's shapes, in a process of its own, with as many seeds at once as fit.
+    """Times and peak memory on a graph of AmaComp's size, in a separate process, with as many seeds at once as fit.
 
     Returns:
         ``seeds``, ``prepare_seconds``, ``train_ms``, ``eval_ms``, ``peak_mb`` and ``base_mb`` of the process,

@@ -11,23 +11,23 @@ from pagnn_bench.check.compare import LIMITS
 from pagnn_bench.config.text import count
 
 Document = dict[str, Any]
-ON_CPU = "The CPU was checked against itself: this shows that the check works, and nothing about a GPU."
+ON_CPU = "The CPU was checked against itself: this shows that the check works, but nothing about a GPU."
 
 
 def tables(document: Document) -> list[Table]:
-    """What was compared, what whole trials came to, and what it costs."""
-    made = [_methods_table(document), _trials_table(document), _large_table(document)]
-    return [table for table in made if table.parts[0].rows]
+    """The tables of compared methods, whole trials and costs, without empty ones."""
+    every = [_methods_table(document), _trials_table(document), _large_table(document)]
+    return [table for table in every if table.parts[0].rows]
 
 
 def verdict(document: Document) -> str:
-    """PASS or FAIL, and of what, in the last lines."""
+    """The last lines: PASS or FAIL, with the faults."""
     device, faults = document["settings"]["device"], document["faults"]
     steps = sum(len(document[part]) for part in ("methods", "trials", "large"))
     notes = [ON_CPU] if is_cpu(document) else []
     if not faults:
         return "\n".join(
-            [*notes, f"PASS: {count(steps, 'check')} of {device}, nothing that rounding does not explain."]
+            [*notes, f"PASS: {count(steps, 'check')} of {device}; rounding explains all differences."]
         )
     return "\n".join(
         [*notes, f"FAIL: {count(len(faults), 'fault')} of {device}:", *(f"  {fault}" for fault in faults)]
@@ -35,7 +35,7 @@ def verdict(document: Document) -> str:
 
 
 def is_cpu(document: Document) -> bool:
-    """Whether no GPU took part."""
+    """Whether the CPU was checked against itself."""
     return document["settings"]["device"].startswith("cpu")
 
 
@@ -55,10 +55,10 @@ def _methods_table(document: Document) -> Table:
         rows.append([Value(row["name"]), *values, _number(row.get("device_ms")), _judged(row)])
     caption = [
         f"{settings['seeds']} seeds for {settings['epochs']} epochs on the built-in graph, with random numbers drawn "
-        "on the CPU. Largest differences as a share of the largest value: of the filled-in attributes, the logits "
-        "before training, the gradients of the first step, the losses of all epochs, the logits after training; twice: "
-        "of two trainings on the device.",
-        "ms: an epoch of one of 20 stacked seeds."
+        "on the CPU. Largest differences as a share of the largest value: filled-in attributes, logits before "
+        "training, gradients of the first step, losses of all epochs, logits after training; twice: between two "
+        "trainings on the device.",
+        "ms: per epoch and seed, with 20 stacked seeds."
         + ("" if is_cpu(document) else " Waits: how often an epoch makes the host wait for the GPU."),
         describe_machine(document["machine"]),
     ]
@@ -82,11 +82,11 @@ def _trials_table(document: Document) -> Table:
         rows.append([*place, *here, Value(f"{same} of {row['trials']}"), _judged(row)])
     header = ["Whole trials", "CPU's digits", "CPU %", f"{document['settings']['device']} %", "", "same", ""]
     caption = [
-        "Mean test accuracy of the same trials. Rounding may stop a trial at another epoch, which is worth the "
-        "difference of two seeds; the limit is four standard errors of that."
+        "Mean test accuracy of the same trials. Rounding may stop a trial at another epoch, which changes its accuracy "
+        "like another seed; the limit is four standard errors of that."
     ]
     if any(row.get("source") != "committed" for row in document["trials"]):
-        caption.append("The committed trials of Cora, or Cora itself (PAGNN_DATA), were not found.")
+        caption.append("Cora (PAGNN_DATA) or its committed trials were not found.")
     return Table("trials", "Trials", caption, [TablePart([], header, rows, stub=2)])
 
 
@@ -108,7 +108,7 @@ def _large_table(document: Document) -> Table:
         values = [_number(row.get("seeds")), _number(ms), *(_number(row.get(key)) for key in keys)]
         rows.append([Value(row["name"]), *values, _judged(row)])
     caption = [
-        "A synthetic graph of AmaComp's shapes. ms: an epoch of one seed. Peak: of a process of its own."
+        "A synthetic graph of AmaComp's size. ms: per epoch and seed. Peak: memory of a separate process."
     ]
     return Table("large", "A large graph", caption, [TablePart([], header, rows)])
 

@@ -1,4 +1,4 @@
-"""A short training on some device, and what of it is compared."""
+"""A short training on a device, and the numbers to compare."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ EPOCHS = 5
 
 @dataclass(frozen=True)
 class Observation:
-    """What a device came to, in the order in which it was computed.
+    """The results of a device, in the order of their computation.
 
     Attributes:
-        filled: X̂ [n, d] of a method that fills in, else empty.
+        filled: X̂ [n, d] of a method that fills in attributes, else empty.
         logits: [S, n, C] before training.
         gradients: of the first training step, one array per parameter.
         losses: [S, epochs], each before the step of its epoch.
@@ -68,7 +68,7 @@ def _network(masked: MaskedCell, preparation: Preparation) -> StackedNetwork:
 
 
 def _train(network: StackedNetwork, masked: MaskedCell, epochs: int) -> np.ndarray:
-    """Train all seeds for exactly this long; their losses [S, epochs], NaN where there is none."""
+    """Train all seeds for exactly ``epochs``; return their losses [S, epochs], NaN where missing."""
     seeds = [masked.cell.trial_seed("dropout", MASK, seed) for seed in range(SEEDS)]
     protocol, device = unstopped(masked.protocol, epochs), masked.context.device
     result = train(network, masked.graph, protocol, seeds, device, keep_curve=True)

@@ -1,4 +1,4 @@
-"""The whole check of a device, step by step, into one document."""
+"""The whole check of a device, step by step, collected in one document."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ CPU = torch.device("cpu")
 TIMED_SEEDS = 20
 PARTS = ("methods", "trials", "large")
 
-# A line of a table. ``faults`` says in words what is wrong with it.
+# A line of a table; its key ``faults`` lists in words what is wrong.
 Row = dict[str, Any]
 Document = dict[str, Any]
 
 
 class DeviceLost(RuntimeError):
-    """The process can use its GPU no more, so nothing else can be checked."""
+    """The process can no longer use its GPU, so nothing else can be checked."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Check:
         results: folder of the committed trials.
         quick: leave out the second missing type, all whole trials but one, and the large graph.
         threads: CPU threads.
-        say: prints how far it is.
+        say: prints the progress.
     """
 
     device: torch.device
@@ -54,7 +54,7 @@ class Check:
     say: Callable[[str], None]
 
     def run(self) -> Iterator[Document]:
-        """The document after every step, as far as it has come; ``faults`` is there once all is done."""
+        """The document after every step; ``faults`` is added at the end."""
         document: Document = {
             "schema": SCHEMA,
             "kind": "check-device",
@@ -73,7 +73,7 @@ class Check:
                     document[part].append(row)
                     yield document
         except DeviceLost as error:
-            lost.append(f"the device was lost, and nothing after that was checked: {error}")
+            lost.append(f"the device was lost, so the check stopped: {error}")
         rows = [row for part in PARTS for row in document[part]]
         yield {
             **document,
@@ -111,7 +111,7 @@ class Check:
         places = CHOSEN[:1] if self.quick else CHOSEN
         steps = [partial(self._trial, known, "committed") for known in committed(self.results)[: len(places)]]
         if not steps:
-            self.say("no committed trials of Cora, or no Cora, here: trials of the built-in graph instead")
+            self.say("Cora or its committed trials were not found: trials of the built-in graph instead")
             steps = [partial(self._trial_of, *place) for place in places]
         for number, step in enumerate(steps, start=1):
             self.say(f"trials {number} of {len(steps)}")
@@ -127,16 +127,16 @@ class Check:
 
     def _large(self) -> Iterator[Row]:
         for number, method in enumerate(() if self.quick else LARGE_METHODS, start=1):
-            self.say(f"AmaComp's shapes, {number} of {len(LARGE_METHODS)}: {method}")
+            self.say(f"large graph, {number} of {len(LARGE_METHODS)}: {method}")
             row = on_large_graph(method, self.device, self.threads)
             yield {"name": method, "faults": [row["error"]] if "error" in row else [], **row}
 
     def _guarded(self, name: str, step: Callable[[], Row]) -> Row:
-        """What a step found, or with what error it ended."""
+        """The row of a step; an error is a fault."""
         try:
             return {"name": name, **step()}
         except Exception as error:
-            told = f"{type(error).__name__}: {one_line(str(error))}"
+            fault = one_line(f"{type(error).__name__}: {error}")
             if is_device_lost(error, self.device):
-                raise DeviceLost(f"{name}: {told}") from error
-            return {"name": name, "faults": [told]}
+                raise DeviceLost(f"{name}: {fault}") from error
+            return {"name": name, "faults": [fault]}

@@ -1,4 +1,4 @@
-"""Whole trials of Cora, trained again on a device, beside the accuracies that were committed."""
+"""Whole trials of Cora, trained again on a device and compared with the committed accuracies."""
 
 from __future__ import annotations
 
@@ -25,21 +25,20 @@ CHOSEN = (("pagnn_n", "type1"), ("pagnn_m", "type2"), ("mf", "type1"), ("gcnmf",
 RATE, PROTOCOL, MASK = 0.5, "paper", 0
 LARGEST_STACK = 20
 
-# Where rounding makes a trial stop at another epoch, its accuracy is as good as that of another seed: it varies by 0.7
-# points (README). So two means of n trials differ by 0.7 √(2/n) even if nothing is left of the likeness. Four times as
-# much does not happen by chance.
+# If rounding makes a trial stop at another epoch, its accuracy changes like that of another seed, by 0.7 points
+# (README). So in the worst case two means of n trials differ by 0.7 √(2/n). Four times that does not happen by chance.
 SPREAD = 0.7
 CHANCE = 4
 
 
 @dataclass(frozen=True)
 class Known:
-    """Trials whose accuracies on a CPU are known.
+    """Trials with known accuracies on a CPU.
 
     Attributes:
-        cell, mask, seeds: which; they train as one stack.
-        accuracies: test accuracies in percent, by the order of ``seeds``.
-        threads: CPU threads they were trained with.
+        cell, mask, seeds: which trials; they train as one stack.
+        accuracies: test accuracies in percent, in the order of ``seeds``.
+        threads: CPU threads that trained them.
     """
 
     cell: Cell
@@ -50,7 +49,7 @@ class Known:
 
 
 def whole_batches(trials: Iterable[Trial], stack: int) -> list[list[Trial]]:
-    """The batches of at most so many seeds of which every trial succeeded and none was superseded."""
+    """The batches of at most ``stack`` seeds in which every trial succeeded and none was superseded."""
     batches: dict[Path, list[Trial]] = {}
     for trial in trials:
         if trial.ok:
@@ -67,7 +66,7 @@ def known_batch(cell: Cell, trials: list[Trial]) -> Known:
 
 
 def committed(results: Path) -> list[Known]:
-    """The largest recorded batch of each chosen cell; none where Cora or the records are not there."""
+    """The largest recorded batch of each chosen cell; none without Cora or the records."""
     if not _has_cora():
         return []
     store, found = Store(results), []
@@ -98,13 +97,13 @@ def again(known: Known, device: torch.device) -> list[dict[str, Any]]:
 
 
 def comparison(known: Known, records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Both means in percent, how many trials came out the same, and what is wrong with that."""
+    """The accuracies of both devices in percent, and faults if their means differ too much."""
     found = [100 * record["test_acc"] for record in records if record["status"] == "ok"]
     limit = CHANCE * SPREAD * math.sqrt(2 / len(records))
     apart = fmean(found) - fmean(known.accuracies) if found else math.nan
     faults = []
     if diverged := len(records) - len(found):
-        faults.append(f"{count(diverged, 'trial')} diverged, on the CPU none")
+        faults.append(f"{count(diverged, 'trial')} diverged, but none on the CPU")
     elif abs(apart) > limit:
         faults.append(f"the mean differs by {apart:+.2f} points (at most {limit:.2f})")
     cell = known.cell

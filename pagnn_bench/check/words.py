@@ -1,7 +1,7 @@
-"""Every random number drawn on the CPU: two devices that are compared must see the same ones.
+"""Draw every random number on the CPU, so that compared devices see the same ones.
 
-Generators of different devices give different numbers for the same seed, and those of two GPU models may differ as
-well. A comparison with the CPU is only possible on the CPU's numbers.
+Generators of different devices give different numbers for the same seed, even for two GPU models. So a comparison with
+the CPU needs the CPU's numbers.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from torch.overrides import TorchFunctionMode
 
 
 class _HostGenerator(torch.Generator):
-    """A generator of the CPU, whatever device it is asked for."""
+    """A generator of the CPU, whatever the requested device."""
 
     def __new__(cls, device: Any = "cpu") -> Self:
         return super().__new__(cls)
 
 
 class _HostDrawn(TorchFunctionMode):
-    """Draws on the CPU whatever is drawn from a generator, and moves it to where it was wanted."""
+    """Draws from generators on the CPU and moves the numbers to the requested device."""
 
     def __torch_function__(
         self, function: Callable, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
@@ -46,9 +46,9 @@ class _HostDrawn(TorchFunctionMode):
 
 @contextmanager
 def host_drawn() -> Iterator[None]:
-    """Inside, whoever draws from a generator of their own gets the numbers that they would get on a CPU.
+    """Inside, generators give the numbers that they would give on a CPU.
 
-    torch's global generators are not covered: modules that draw from them have to be compared without dropout.
+    This does not cover torch's global generators: compare modules that draw from them without dropout.
     """
     ours = torch.Generator
     torch.Generator = _HostGenerator  # type: ignore[misc]

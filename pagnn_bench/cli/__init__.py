@@ -16,28 +16,28 @@ from pagnn_bench.config.errors import RequestError
 HELP = """\
 pagnn-bench: train PaGNN and its rivals on graphs with missing node attributes, reproducibly.
 
-  pagnn-bench run [-m] [KEY=VALUE ...]      train a cell, or with -m all combinations; keeps what is done
+  pagnn-bench run [-m] [KEY=VALUE ...]      train a cell, or with -m all combinations; resumes
   pagnn-bench compare [KEY=VALUE ...]       every method that suits your graph, ranked: which one to use
-  pagnn-bench apply KEY=VALUE ... -o DIR    predictions, completed attributes and weights to take home
-  pagnn-bench status [--watch]              how far the sweeps of a results folder have come
-  pagnn-bench tables [--compare paper]      the paper's tables from what is recorded; LaTeX, CSV, ...
+  pagnn-bench apply KEY=VALUE ... -o DIR    write predictions, completed attributes and weights
+  pagnn-bench status [--watch]              progress of the sweeps in a results folder
+  pagnn-bench tables [--compare paper]      the paper's tables from your records; LaTeX, CSV, ...
   pagnn-bench report [-o DIR] [--open]      one page: tables, figures, statistics, the paper's claims
-  pagnn-bench collect                       write all results into a few tables, fit to be committed
-  pagnn-bench list [GROUP]                  what there is: data, method, protocol, experiment, ...
+  pagnn-bench collect                       write all results into a few tables for version control
+  pagnn-bench list [GROUP]                  available choices: data, method, protocol, experiment, ...
   pagnn-bench data list|fetch|verify [NAME] the datasets: statistics, download, checksums
-  pagnn-bench bench [--growth]              speed and memory, beside a plain torch_geometric loop
+  pagnn-bench bench [--growth]              speed and memory, compared with a plain torch_geometric loop
   pagnn-bench check-device [--quick]        whether a GPU computes what the CPU computes: PASS or FAIL
 
   pagnn-bench run method=pagnn_n data=cora missing=type1
   pagnn-bench run -m method=pagnn_m,pagnn_n data=cora rate=0.1,0.5,0.9 missing=type1,type2
   pagnn-bench compare data=custom data.path=mygraph.npz missing=natural
-  pagnn-bench run experiment=smoke          no data needed, done in seconds
+  pagnn-bench run experiment=smoke          needs no data, takes seconds
 
   pagnn-bench run --help                    all keys;  --version  the version
 """
 
 
-# Where each command is; its function takes the remaining arguments and returns the exit code.
+# Each function takes the remaining arguments and returns the exit code.
 COMMANDS = {
     "run": "pagnn_bench.cli.run:run_command",
     "compare": "pagnn_bench.cli.compare:compare_command",
@@ -54,11 +54,11 @@ COMMANDS = {
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; the exit code."""
+    """Run one command and return the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    # Threads that wait for each other should spin briefly, then sleep. Left to itself, OpenMP spins so long that other
-    # work on the machine made an epoch forty times as long; sleeping at once (PASSIVE) doubled it on a quiet machine.
-    # Read when torch is loaded; a policy that the user has set stays.
+    # Threads that wait for each other should spin briefly, then sleep. By default, OpenMP spins so long that other work
+    # on the machine made an epoch forty times as long; sleeping at once (PASSIVE) doubled it on a quiet machine. Read
+    # when torch is loaded; the user's own policy wins.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -86,11 +86,10 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         if error.errno == errno.ENOSPC:
             print(f"pagnn-bench: {error.filename or 'the output'}: {error.strerror}.", file=sys.stderr)
-        elif error.errno != errno.EPIPE:  # the reader of our output, such as `head`, has seen enough
+        elif error.errno != errno.EPIPE:  # EPIPE: the reader of our output, such as `head`, has closed it
             raise
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # so that Python can close it quietly at exit
+        # So that Python can close stdout quietly at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
 
@@ -101,7 +100,7 @@ def _command(name: str) -> Callable[[list[str]], int]:
 
 @contextmanager
 def _warnings_on_stderr() -> Iterator[None]:
-    """Show what this package warns of; the root logger stays as it is, since Hydra logs its reports there."""
+    """Show this package's warnings; leave the root logger alone, since Hydra logs its reports there."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("warning: %(message)s"))
     logger = logging.getLogger("pagnn_bench")
@@ -114,9 +113,8 @@ def _warnings_on_stderr() -> Iterator[None]:
 
 def _complete(arguments: list[str]) -> int:
     """Shell completion: ours for the subcommands, Hydra's for keys and values."""
-    logging.getLogger("pagnn_bench").addHandler(
-        logging.NullHandler()
-    )  # a warning would land in what is typed
+    # A warning would end up in the line being typed.
+    logging.getLogger("pagnn_bench").addHandler(logging.NullHandler())
     line = os.environ.get("COMP_LINE", "")
     words = line.split()
     if "COMP_LINE" in os.environ and (len(words) < 2 or (len(words) == 2 and not line.endswith(" "))):

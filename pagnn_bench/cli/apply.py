@@ -1,4 +1,4 @@
-"""``pagnn-bench apply``: train on a graph, and write what people take home."""
+"""``pagnn-bench apply``: train on a graph, and write predictions, attributes and weights."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pagnn_bench.engine.applying import accuracy, differences
 from pagnn_bench.engine.outcome import Unfinished
 
 EPILOG = """\
-KEY=VALUE are the keys of `pagnn-bench run`; one combination, on mask 0 unless masks=[K] names another:
+KEY=VALUE are the keys of `pagnn-bench run`, for one combination, on mask 0 unless masks=[K] names another:
 
   pagnn-bench apply method=fp data=custom data.path=mygraph.npz missing=natural seeds=5 -o out
 
-Records hold no weights, so trials that are recorded are trained again, and compared with what is recorded; others are
-recorded. Exit codes: as of `pagnn-bench run`."""
+Records hold no weights, so recorded trials are trained again and compared with their records; new ones are recorded.
+Exit codes: as for `pagnn-bench run`."""
 
 
 def apply_command(argv: list[str]) -> int:
@@ -39,7 +39,7 @@ def apply_command(argv: list[str]) -> int:
         print(f"pagnn-bench: {error}.", file=sys.stderr)
         return 1
     applied.save(folder, args.format)
-    _tell(applied, args.output)
+    _print_summary(applied, args.output)
     return 0
 
 
@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("words", nargs="*", metavar="KEY=VALUE", help="what to train: method=..., data=...")
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="a new folder, for everything")
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="a new folder for the results")
     parser.add_argument(
         "--format",
         default="npz",
@@ -60,45 +60,52 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--best",
-        type=_number,
+        type=_at_least_one,
         default=1,
         metavar="N",
         help="keep weights and embeddings of the N best seeds (default: 1)",
     )
-    parser.add_argument("--config-dir", metavar="DIR", help="look for choices in DIR, too")
+    parser.add_argument("--config-dir", metavar="DIR", help="a folder with your own methods or data")
     return parser
 
 
-def _number(text: str) -> int:
+def _at_least_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise RequestError(f"--best {text}: give a whole number of at least 1.")
     return int(text)
 
 
-def _tell(applied: Applied, folder: str) -> None:
-    """What came out, for a person."""
-    made = applied.application
-    graph, name = made.graph, made.cell.method.get("label", made.cell.method["name"])
+def _print_summary(applied: Applied, folder: str) -> None:
+    """Print the accuracy, what was reproduced and filled in, and where the files are."""
+    application = applied.application
+    graph, cell = application.graph, application.cell
+    name = cell.method.get("label", cell.method["name"])
     scores = {
         part: accuracy(applied.mean, graph.labels, getattr(graph.split, part)) for part in ("val", "test")
     }
     print(
-        f"{name} on {made.cell.data['name']}: {count(graph.num_nodes, 'node')} predicted by "
-        f"{count(len(made.probabilities), 'network')}; validation accuracy of their mean {100 * scores['val']:.2f} %, "
-        f"test accuracy {100 * scores['test']:.2f} %"
+        f"{name} on {cell.data['name']}: {count(graph.num_nodes, 'node')} predicted by "
+        f"{count(len(application.probabilities), 'network')}; their mean has validation accuracy "
+        f"{100 * scores['val']:.2f} %, test accuracy {100 * scores['test']:.2f} %"
     )
-    if failed := len(made.records) - len(made.probabilities):
-        print(f"  {count(failed, 'training')} diverged and left out")
-    if found := differences(made):
-        equal = sum(value == 0 for value in found.values())
-        told = f"  {equal} of {count(len(found), 'recorded trial')} trained again with the same test accuracy"
-        if equal < len(found):
-            largest = max(found.values(), key=abs)
-            told += f"; the largest difference is {100 * largest:+.2f} points (another machine or version?)"
-        print(told)
-    if made.completed is None:
-        print(f"  no completed attributes: {made.why_not}")
+    if failed := len(application.records) - len(application.probabilities):
+        print(f"  left out {count(failed, 'trial')} that diverged")
+    if by_seed := differences(application):
+        print(f"  {_reproduction(by_seed)}")
+    completed = application.completed
+    if completed is None:
+        print(f"  no completed attributes: {application.why_not}")
     else:
-        empty = f", {made.completed.left_empty:,} left empty" if made.completed.left_empty else ""
-        print(f"  {made.completed.filled_in:,} attributes filled in{empty}")
-    print(f"In {folder}: README.md says what is what")
+        empty = f", {completed.left_empty:,} left empty" if completed.left_empty else ""
+        print(f"  {completed.filled_in:,} attributes filled in{empty}")
+    print(f"Files: {folder} (README.md describes them)")
+
+
+def _reproduction(by_seed: dict[int, float]) -> str:
+    """Whether retrained trials reached the test accuracy of their records."""
+    equal = sum(value == 0 for value in by_seed.values())
+    sentence = f"{equal} of {count(len(by_seed), 'recorded trial')} retrained with the same test accuracy"
+    if equal == len(by_seed):
+        return sentence
+    largest = max(by_seed.values(), key=abs)
+    return f"{sentence}; the largest difference is {100 * largest:+.2f} points (another machine or version?)"

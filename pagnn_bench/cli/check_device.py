@@ -10,14 +10,14 @@ from pagnn_bench.config.arguments import Parser, add_results, results_folder
 
 FILE = "check-device.json"
 DESCRIPTION = """\
-Whether a GPU computes what the CPU computes, in about five minutes and without a network: every method for a few epochs
-on both with the same random numbers, the same training twice, committed trials of Cora, times and peak memory. Ends
-with PASS (exit code 0) or FAIL (1). Without a GPU the CPU is checked against itself.
+Check that a GPU computes what the CPU computes, in about five minutes and offline: every method for a few epochs on
+both with the same random numbers, the same training twice, committed trials of Cora, times and peak memory. Ends with
+PASS (exit code 0) or FAIL (1). Without a GPU, checks the CPU against itself.
 """
 
 
 def check_device_command(arguments: Sequence[str]) -> int:
-    """Check a device; the exit code."""
+    """Check a device and return the exit code."""
     options = _parser().parse_args(arguments)
     check_writable(options.output, "-o")
     results = results_folder(options.results)
@@ -30,13 +30,13 @@ def check_device_command(arguments: Sequence[str]) -> int:
 
     device, threads = pick_device(options.device), set_threads(None)
     document = {}
-    for document in Check(device, results, options.quick, threads, _say).run():
+    for document in Check(device, results, options.quick, threads, _print_progress).run():
         save_document(document, options.output)
     for table in tables(document):
         print(to_markdown(table))
     print(verdict(document))
     print(
-        f"All numbers are in {options.output}, without paths or names of this machine: attach it to an issue."
+        f"All numbers are in {options.output}. It holds no paths or host names, so you can attach it to an issue."
     )
     return 1 if document["faults"] else 0
 
@@ -54,5 +54,5 @@ def _parser() -> Parser:
     return parser
 
 
-def _say(text: str) -> None:
+def _print_progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

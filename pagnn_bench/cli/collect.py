@@ -11,13 +11,13 @@ from pagnn_bench.records.store import Store
 
 def collect_command(arguments: list[str]) -> int:
     """``pagnn-bench collect [--results DIR]``: write all results of a folder into its collected tables."""
-    text = "Write all results of a folder into its collected tables, fit to be committed."
-    parser = Parser(prog="pagnn-bench collect", description=text)
+    description = "Write all results of a folder into a few tables for version control."
+    parser = Parser(prog="pagnn-bench collect", description=description)
     add_results(parser)
     try:
         tables = Store(results_folder(parser.parse_args(arguments).results)).collect()
     except StoreError as error:
-        print(f"pagnn-bench: {error} What was collected before is still there.", file=sys.stderr)
+        print(f"pagnn-bench: {error} Earlier collected tables are unchanged.", file=sys.stderr)
         return 1
     for table in tables:
         print(table)

@@ -1,4 +1,4 @@
-"""``pagnn-bench compare``: which method to use on a graph. Its command line."""
+"""``pagnn-bench compare``: rank the methods on a graph. Its command line."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ EPILOG = """\
   pagnn-bench compare data=cora missing=type1 rate=0.5 method=mf,pagnn_n,fp masks=10
   pagnn-bench compare data=custom data.path=mygraph.npz missing=natural tune=true dry_run=true
 
-All keys of `run` (pagnn-bench run --help), for one graph; these have meanings or defaults of their own:
-  method=a,b,c    instead of every method that suits the graph (which are left out, and why, is said)
-  missing=natural where attributes are missing in the file, else as in `run`
-  masks=5         incomplete graphs or splits, as in `run`; masks=1 where these could not differ
+Takes all keys of `run` (pagnn-bench run --help), for one graph. These differ:
+  method=a,b,c    default: every method that suits the graph; those left out are listed with the reason
+  missing=natural default if attributes are missing in the file, else as in `run`
+  masks=5         incomplete graphs or splits, as in `run`; masks=1 if they could not differ
   seeds=3         network initialisations per mask
-  tune=false      true chooses settings on validation data first: protocol=tuned with 8 settings a method
+  tune=false      true chooses settings on validation data first: protocol=tuned with 8 settings per method
   protocol=paper  without the search of GCNmf's authors: protocol.tuning=null
 
-Trials are recorded as those of `run`: stop at any time, and the same command goes on.
+Trials are recorded as in `run`: stop at any time, and continue with the same command.
 Exit codes: 0 done; 1 something failed, the rest is ranked; 2 the request was wrong; 130 stopped.
 """
 
 
 def compare_command(arguments: Sequence[str]) -> int:
-    """Train what is missing, then say what to use; the exit code."""
+    """Train what is missing, rank the methods and return the exit code."""
     options = _parser().parse_intermixed_args(_html_alone(arguments))
     from pagnn_bench.bench.document import check_writable
 
@@ -59,9 +59,9 @@ def compare_command(arguments: Sequence[str]) -> int:
         print(_text(ending.comparison, options.format), end="")
     if options.html is not None:
         lines.append(f"Page: {_page(ending.comparison, options.html, ending.results_dir)}")
-    # What a program reads from stdout must not be followed by words.
-    told = sys.stderr if options.output is None and options.format != "md" else sys.stdout
-    print(*lines, f"Records: {ending.records}", sep="\n", file=told)
+    # CSV or JSON on stdout must not be followed by text.
+    stream = sys.stderr if options.output is None and options.format != "md" else sys.stdout
+    print(*lines, f"Records: {ending.records}", sep="\n", file=stream)
     return ending.code
 
 
@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="pagnn-bench compare",
         usage="pagnn-bench compare [KEY=VALUE ...] [options]",
-        description="Train every method that suits a graph, rank them, and say which one to use and how sure that is.",
+        description="Train every method that suits a graph, rank them, and recommend one with its certainty.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -79,16 +79,16 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         const=BESIDE_THE_RECORDS,
         metavar="FILE",
-        help="write a page with table and figures (default: RESULTS_DIR/compare/NAME.html)",
+        help="write a page with a table and figures (default: RESULTS_DIR/compare/NAME.html)",
     )
     parser.add_argument("--format", choices=FORMATS, default="md", help="of the ranking, %(default)s")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the ranking to a file")
-    parser.add_argument("--config-dir", metavar="DIR", help="a folder with choices of your own")
+    parser.add_argument("--config-dir", metavar="DIR", help="a folder with your own methods or data")
     return parser
 
 
 def _html_alone(arguments: Sequence[str]) -> list[str]:
-    """Let ``--html`` stand before a KEY=VALUE, which argparse would take for its file."""
+    """Allow ``--html`` before a KEY=VALUE, which argparse would take for its file."""
     following = [*arguments[1:], "-"]
     return [
         "--html=" if word == "--html" and ("=" in after or after.startswith("-")) else word
@@ -110,7 +110,7 @@ def _text(comparison: Comparison, kind: str) -> str:
 
 
 def _page(comparison: Comparison, name: str, results_dir: Path) -> Path:
-    """Write the page; where it is."""
+    """Write the page and return its path."""
     from pagnn_bench.analysis.report.comparison import write_comparison
 
     path = Path(name) if name else results_dir / "compare" / f"{comparison.name}.html"

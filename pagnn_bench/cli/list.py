@@ -1,4 +1,4 @@
-"""``pagnn-bench list``: what there is to choose."""
+"""``pagnn-bench list``: the available choices."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pagnn_bench.config.errors import RequestError
 
 def list_command(arguments: Sequence[str]) -> int:
     """``list``: one line per choice, read from the configuration files."""
-    parser = Parser(prog="pagnn-bench list", description="What can be chosen, with one line each.")
+    parser = Parser(prog="pagnn-bench list", description="List the choices of every group, one per line.")
     parser.add_argument(
         "group", nargs="?", metavar="GROUP", help=f"one of {', '.join(GROUPS)} (default: all)"
     )
-    parser.add_argument("--config-dir", metavar="DIR", help="a folder with choices of your own")
+    parser.add_argument("--config-dir", metavar="DIR", help="a folder with your own methods or data")
     options = parser.parse_args(arguments)
     if options.group is not None and options.group not in GROUPS:
         raise RequestError(f"list {options.group}: choose one of {', '.join(GROUPS)}, or none for all.")

@@ -9,17 +9,15 @@ from pagnn_bench.config.arguments import add_results
 
 
 def add_results_options(parser: argparse.ArgumentParser) -> None:
-    """What all reading commands share."""
+    """Add the options of the commands that read results."""
     add_results(parser)
     parser.add_argument(
         "--protocol",
         metavar="NAME",
-        help="show this protocol (default: paper where there is one); NAME[key=value] where settings differ",
+        help="show this protocol (default: paper if recorded); NAME[key=value] for changed settings",
     )
 
 
 def nothing_run(folder: str | Path) -> str:
-    """What to say of a folder without results."""
-    return (
-        f"Nothing has been run yet: there are no results in {folder}. Try: pagnn-bench run experiment=smoke"
-    )
+    """The message for a folder without results."""
+    return f"Nothing has been run yet: {folder} holds no results. Try: pagnn-bench run experiment=smoke"

@@ -14,14 +14,14 @@ from pagnn_bench.config.errors import RequestError
 
 
 def report_command(arguments: Sequence[str]) -> int:
-    """Write the page and say where it is; the exit code."""
+    """Write the page, print its path and return the exit code."""
     parser = Parser(prog="pagnn-bench report", description="One page that shows and explains all results.")
     parser.add_argument("-o", "--output", metavar="DIR", help="folder to write to (default: RESULTS/report)")
     parser.add_argument("--open", action="store_true", help="show the page in the browser")
     add_results_options(parser)
     options = parser.parse_args(arguments)
     source = results_folder(options.results)
-    if not source.is_dir():  # the default one, before the first run
+    if not source.is_dir():  # the default folder before the first run
         print(nothing_run(source))
         return 0
     results = read_results(options.results)

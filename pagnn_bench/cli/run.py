@@ -1,4 +1,4 @@
-"""``pagnn-bench run``: its command line, read as Hydra reads it."""
+"""``pagnn-bench run``: its command line, parsed as by Hydra."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from pagnn_bench.engine.runner import run
 
 
 def run_command(arguments: list[str]) -> int:
-    """``run``: all combinations become one plan; --help, --cfg, --info and completion are Hydra's own."""
-    # Hydra's parser takes overrides in one piece only; moved to the end, they may stand on both sides of a flag.
+    """Train all combinations as one plan; --help, --cfg, --info and completion are Hydra's own."""
+    # Hydra's parser wants all overrides side by side; moving them to the end lets users put flags between them.
     arguments = sorted(
         arguments, key=lambda word: not word.startswith("-") and ("=" in word or word.startswith("~"))
     )
@@ -43,7 +43,7 @@ def _show(arguments: list[str]) -> int:
 
     @hydra.main(config_path="pkg://pagnn_bench.conf", config_name="config", version_base="1.3")
     def job(config: DictConfig) -> None:
-        raise AssertionError("nothing is run where something is only shown")
+        raise AssertionError("Hydra must only show the configuration, not run it")
 
     offer_plug_ins()
     try:
@@ -70,7 +70,7 @@ def _as_hydra_expects(arguments: list[str]) -> Iterator[None]:
 
 
 def _parse_flags(arguments: list[str]) -> Namespace:
-    """Hydra's flags; refuses in one sentence those that Hydra would answer with its whole usage or with a traceback."""
+    """Hydra's flags; one sentence for mistakes that Hydra would answer with its whole usage or a traceback."""
     from hydra._internal.utils import get_args_parser
 
     def refuse(message: str) -> NoReturn:
@@ -82,17 +82,17 @@ def _parse_flags(arguments: list[str]) -> Namespace:
     modes = {"-m": flags.multirun, "--cfg": flags.cfg, "--info": flags.info, "-sc": flags.shell_completion}
     chosen = [flag for flag, value in modes.items() if value]
     if len(chosen) > 1:
-        raise RequestError(f"run {' '.join(chosen)}: one of these at a time.")
+        raise RequestError(f"run {' '.join(chosen)}: give one of these at a time.")
     if flags.resolve and not (flags.cfg or flags.help):
-        raise RequestError("run --resolve: goes with --cfg only.")
+        raise RequestError("run --resolve: works with --cfg only.")
     if flags.config_path or flags.experimental_rerun:
-        raise RequestError("run: --config-dir DIR adds choices of your own; no other place is read.")
+        raise RequestError("run: use --config-dir DIR to add your own choices; no other folder is read.")
     return flags
 
 
 def complete_run(arguments: list[str], line: str) -> int:
-    """Hydra's shell completion of the keys and values; Hydra knows no subcommands, so ours is taken out."""
+    """Hydra's shell completion of keys and values; Hydra has no subcommands, so ours is removed first."""
     os.environ["COMP_LINE"] = re.sub(r"^\s*(\S+)\s+(run|compare)\b", r"\1", line)
-    with suppress(RequestError):  # what is being typed may not make sense yet
+    with suppress(RequestError):  # a half-typed line may not make sense yet
         return run_command(arguments)
     return 0

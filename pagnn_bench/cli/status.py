@@ -1,4 +1,4 @@
-"""``pagnn-bench status``: how far the sweeps of a results folder have come."""
+"""``pagnn-bench status``: progress of the sweeps in a results folder."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ WATCH_SECONDS = 5
 
 def status_command(arguments: list[str]) -> int:
     """``pagnn-bench status [--results DIR] [--watch] [--all]``."""
-    text = "How far the sweeps of a results folder have come, on whatever machine they run."
-    parser = Parser(prog="pagnn-bench status", description=text)
+    description = "Show the progress of the sweeps in a results folder, whichever machine they run on."
+    parser = Parser(prog="pagnn-bench status", description=description)
     add_results(parser)
-    parser.add_argument(
-        "--all", action="store_true", help="every cell, finished or not, however many there are"
-    )
-    parser.add_argument("--watch", action="store_true", help=f"look again every {WATCH_SECONDS} seconds")
+    parser.add_argument("--all", action="store_true", help="show every cell, finished or not")
+    parser.add_argument("--watch", action="store_true", help=f"refresh every {WATCH_SECONDS} seconds")
     options = parser.parse_args(arguments)
     folder = results_folder(options.results)
     while True:
         text = render(read_status(folder), options.all)
         if options.watch and os.isatty(1):
-            print("\033[H\033[2J", end="")  # an empty screen
+            print("\033[H\033[2J", end="")  # clears the screen
         print(text, flush=True)
         if not options.watch:
             return 0

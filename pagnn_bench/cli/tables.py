@@ -36,16 +36,16 @@ KINDS = ("2", "3", "timing", "data", "all")
 
 
 def tables_command(arguments: Sequence[str]) -> int:
-    """Print or write tables; the exit code."""
+    """Print or write tables and return the exit code."""
     options = _parser().parse_args(arguments)
     metric = find_metric(options.metric)
     if metric != ACCURACY and options.compare:
         raise RequestError(
-            f"--compare {options.compare}: only accuracies are published there; leave out --metric."
+            f"--compare {options.compare}: only accuracies were published; leave out --metric {metric.name}."
         )
     if metric != ACCURACY and options.table in ("timing", "data"):
         raise RequestError(
-            f"--metric {metric.name}: is for tables of results; leave out --table {options.table}."
+            f"--metric {metric.name}: works for tables of results only; leave out --table {options.table}."
         )
     results = read_results(options.results).by(metric)
     protocol = choose_protocol(results, options.protocol, options.compare)
@@ -68,7 +68,7 @@ def tables_command(arguments: Sequence[str]) -> int:
 
 
 def write_text(name: str | Path, text: str) -> None:
-    """Write a file that a user asked for."""
+    """Write a file; refuses a path that cannot be written."""
     try:
         Path(name).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -87,14 +87,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--compare",
         choices=tuple(published()),
-        help="set published numbers and a verdict beside ours: the paper's, or those of later papers under "
+        help="show published numbers and a verdict beside ours: the paper's, or those of later papers with "
         "protocol=extreme",
     )
     parser.add_argument(
         "--metric",
         metavar="NAME",
         default=ACCURACY.name,
-        help=f"what of a cell to show: {', '.join(METRICS)}; empty where it was not recorded",
+        help=f"what to show: {', '.join(METRICS)}; empty if not recorded",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write to a file instead of the terminal")
     add_results_options(parser)
@@ -118,7 +118,7 @@ def _tables(results: Results, options: argparse.Namespace, protocol: str) -> lis
 
 
 def our_datasets() -> dict[str, dict[str, int]]:
-    """Counts of the paper's graphs as they are trained on, of those whose files are at hand; fetches nothing."""
+    """Counts of the paper's graphs as we train on them, if their files are present; fetches nothing."""
     from omegaconf import OmegaConf
 
     from pagnn_bench.data import load_graph
@@ -131,11 +131,11 @@ def our_datasets() -> dict[str, dict[str, int]]:
         )
         config: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=True)
         root = data_root(config["root"])
-        at_hand = all(
+        present = all(
             any(all(file_state(root, *file) == "ok" for file in files.items()) for files in alternatives)
             for alternatives in TABLE[name].values()
         )
-        if at_hand:
+        if present:
             graph = load_graph({**config, "root": str(root)})
             counts = (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes)
             found[name] = dict(zip(("nodes", "edges", "features", "classes"), counts))
@@ -151,7 +151,7 @@ def _data_records() -> list[dict[str, Any]]:
 
 
 def _closing(results: Results, protocol: str, folder: str) -> str:
-    """What else there is, and what went wrong."""
+    """Notes on other protocols, failures and damaged files."""
     lines = []
     if not results.all:
         lines.append(nothing_run(folder))
@@ -160,14 +160,14 @@ def _closing(results: Results, protocol: str, folder: str) -> str:
         cells = sum(result.key.protocol in others for result in results.all)
         if len(others) == 1:
             lines.append(
-                f"Also there: {count(cells, 'cell')} under protocol {others[0]} (--protocol '{others[0]}')."
+                f"Also recorded: {count(cells, 'cell')} under protocol {others[0]} (--protocol '{others[0]}')."
             )
         elif others:
             settings = f"{len(others)} settings of protocol {family} (such as --protocol '{others[-1]}')"
-            lines.append(f"Also there: {count(cells, 'cell')} under {settings}.")
+            lines.append(f"Also recorded: {count(cells, 'cell')} under {settings}.")
     broken = sum(bool(result.failures) for result in results.all)
     if broken:
         lines.append(f"{count(broken, 'cell')} with failed batches: pagnn-bench report lists them.")
     if results.damaged:
-        lines.append(f"{count(len(results.damaged), 'file')} could not be read and do not count.")
+        lines.append(f"{count(len(results.damaged), 'file')} could not be read; their trials are left out.")
     return "\n" + "\n".join(lines) + "\n" if lines else ""

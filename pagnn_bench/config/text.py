@@ -13,6 +13,13 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def failure_reason(error: str) -> str:
+    """The recorded error of a batch in one line; a refusal is a sentence and needs no name of its type."""
+    for refusal in ("RequestError: ", "UnsuitableError: "):
+        error = error.removeprefix(refusal)
+    return one_line(error).rstrip(".")
+
+
 def duration(seconds: float) -> str:
     """``40 s``, ``12 min``, ``3.5 h``."""
     if seconds < 90:

@@ -1,6 +1,6 @@
 """Graphs by configuration: ``load_graph`` turns the resolved ``data`` group into a :class:`Graph`.
 
-Nothing here imports torch, unless ``data=pyg`` or a file of torch asks for it, or missing files have to be fetched.
+Imports torch only for ``data=pyg``, files of ``torch.save`` and fetching missing files.
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ class Loader:
 
     Attributes:
         load: makes the graph from the ``data`` group.
-        read: the same as the user's own file has it, with names, before anything is encoded; None where the graph
-            itself is as good.
+        read: reads the user's own file, with names and before encoding; None if the graph has no more to tell.
         names: the datasets it knows; empty if the name is the user's choice.
         published: the names of splits that may come with the data.
-        keys: what it reads besides its name, its split and what is no part of an identity, and the valid values.
+        keys: the keys it reads, with their valid values, besides name, split and keys outside a cell's identity.
     """
 
     load: Callable[[Mapping[str, Any]], Graph]
@@ -74,19 +73,19 @@ def load_graph(config: Mapping[str, Any]) -> Graph:
 
 
 def read_raw(config: Mapping[str, Any]) -> RawGraph | None:
-    """The graph as the user's own file has it; None where it is one of ours, or of a plug-in."""
+    """The graph as in the user's own file; None for built-in datasets and those of plug-ins."""
     read = _loader(config["source"]).read
     return None if read is None else read(config)
 
 
 def check_data(config: Mapping[str, Any]) -> None:
-    """Refuse a ``data`` group that no graph can be made from, as far as can be told without reading a file."""
+    """Refuse an invalid ``data`` group, without reading any file."""
     name = config.get("source")
     loader = _loader(name)
     if loader.names:
         one_of(loader.names).check("data.name", config["name"])
-    settings = {key: value for key, value in config.items() if key != "content"}  # noted by the cell itself
-    # A YAML file of the user's own may be older than a key.
+    settings = {key: value for key, value in config.items() if key != "content"}  # added by the cell itself
+    # The user's own YAML file may be older than a key.
     later = {key: value for key, value in LATER_KEYS["data"].items() if key in loader.keys}
     settings = {**later, **settings}
     schema = {"source": TEXT, **split_schema(loader.published), **loader.keys}
@@ -96,12 +95,12 @@ def check_data(config: Mapping[str, Any]) -> None:
 
 
 def _loader(source: Any) -> Loader:
-    """One of ours by its short name, or one of somebody else's by its dotted name."""
+    """A built-in loader by its short name, or another one by its dotted name."""
     if isinstance(source, str) and source in LOADERS:
         return LOADERS[source]
     if not isinstance(source, str) or "." not in source:
         refuse("data.source", source, f"choose one of {', '.join(LOADERS)}, or give a loader as package.NAME")
     loader = load_named("data.source", source)
     if not isinstance(loader, Loader):
-        raise RequestError(f"data.source={source}: is not a pagnn_bench.data.Loader.")
+        raise RequestError(f"data.source={source}: this is not a pagnn_bench.data.Loader.")
     return loader

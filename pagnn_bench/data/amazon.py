@@ -16,7 +16,7 @@ from pagnn_bench.data.splits import choose_split
 
 
 def load_amazon(config: Mapping[str, Any]) -> Graph:
-    """Read AmaPhoto or AmaComp as torch_geometric does: words present or absent, links in both directions."""
+    """Read AmaPhoto or AmaComp as torch_geometric does: binary words, links in both directions."""
     name = config["name"]
     root = data_root(config["root"])
 

@@ -21,9 +21,9 @@ def largest_nodes(graph: Graph) -> np.ndarray:
 
 
 def largest_component(graph: Graph) -> Graph:
-    """The graph without the nodes outside its largest component, of equally large ones the first.
+    """The graph without the nodes outside its largest component (the first of several equally large ones).
 
-    Attributes and classes stay as many as they are. A split loses the nodes that are gone.
+    The numbers of attributes and classes do not change. The split loses the removed nodes.
     """
     kept = largest_nodes(graph)
     place = np.full(graph.num_nodes, -1)

@@ -1,4 +1,4 @@
-"""``data=custom data.path=FILE``: a graph of the user's own, an ``.npz`` file or a torch_geometric ``Data``."""
+"""``data=custom data.path=FILE``: the user's own graph, an ``.npz`` file or a torch_geometric ``Data``."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pagnn_bench.data.npz import NpzFile
 from pagnn_bench.data.raw import RawGraph, finish
 from pagnn_bench.data.saved import read_saved
 
-SAVED = (".pt", ".pth")  # by torch.save; both formats are zip files, so the content does not tell them apart
+SAVED = (".pt", ".pth")  # by torch.save; .npz files are zip files, too, so only the ending distinguishes them
 
 
 def load_custom(config: Mapping[str, Any]) -> Graph:
-    """Read the file that ``data.path`` names; a split inside it can be chosen as ``data.split=file``."""
+    """Read the file named by ``data.path``; ``data.split=file`` chooses the split inside it."""
     return finish(config, read_custom(config))
 
 
 def read_custom(config: Mapping[str, Any]) -> RawGraph:
-    """The graph as it is in the file."""
+    """The graph as in the file."""
     if not config["path"]:
         raise RequestError(
             "data.path: data=custom needs the path of a file, data.path=FILE.npz or data.path=FILE.pt."

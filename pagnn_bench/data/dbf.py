@@ -1,4 +1,4 @@
-"""Tables of dBASE (.dbf), which carry the attributes of maps."""
+"""Read dBASE tables (.dbf), which hold the attributes of maps."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 def read_dbf(content: bytes) -> dict[str, np.ndarray]:
     """The numeric columns of a table, each float64 [n], by name; an empty cell is NaN.
 
-    A header of 32 bytes tells the number of rows and the lengths of the header and of a row. 32 bytes a column follow
-    with its name, kind (N: a number as text) and width, and a byte 0x0D ends them. Every row begins with a flag.
+    A header of 32 bytes gives the number of rows and the lengths of the header and of a row. Then come 32 bytes per
+    column with its name, kind (N: a number as text) and width, and a byte 0x0D. Every row begins with a flag.
     """
     rows, header, width = struct.unpack_from("<IHH", content, 4)
     table = np.frombuffer(content, dtype=np.uint8, count=rows * width, offset=header).reshape(rows, width)

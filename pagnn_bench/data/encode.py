@@ -14,11 +14,11 @@ from pagnn_bench.config.errors import RequestError
 
 @dataclass(frozen=True)
 class Encoding:
-    """Which columns of a graph become columns of 0 and 1, one for each of their values, behind all other columns.
+    """Which columns of a graph become columns of 0 and 1, one per value, placed after all other columns.
 
     Attributes:
         plain: the other columns, int [k].
-        categories: column → its values, sorted; in the order in which they stand behind.
+        categories: column → its sorted values, in the order of their new columns.
     """
 
     plain: np.ndarray
@@ -45,7 +45,7 @@ class Encoding:
             values, seen = _column(matrix, known, column)
             if not seen.any():
                 raise RequestError(
-                    f"data.one_hot={list(columns)}: column {column} of data={name} has no value at all."
+                    f"data.one_hot={list(columns)}: column {column} of data={name} has no values."
                 )
             categories[column] = np.unique(values[seen])
         return cls(np.setdiff1d(np.arange(width), columns), categories)
@@ -53,7 +53,7 @@ class Encoding:
     def encode(self, features: Any, known: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
         """(features ``[n, d']``, known ``[n, d']`` or None), sparse if they were.
 
-        A missing category is missing in all columns that it could have been in.
+        A missing category is missing in all its columns.
         """
         matrix = sparse.csc_array(features) if sparse.issparse(features) else features
         blocks = []
@@ -63,21 +63,21 @@ class Encoding:
             block[seen] = values[seen, None] == categories
             blocks.append(block)
         added = np.hstack(blocks)
-        if known is not None:  # NaN tells it of the new columns
+        if known is not None:  # in the new columns, NaN marks missing entries
             known = np.hstack([known[:, self.plain], np.ones(added.shape, dtype=bool)])
         if sparse.issparse(matrix):
             return sparse.hstack([matrix[:, self.plain], sparse.csc_array(added)], format="csr"), known
         return np.hstack([matrix[:, self.plain], added]), known
 
     def decode(self, encoded: np.ndarray, observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """From columns of 0 and 1 back to values: the category that a node is shown to have, else the likeliest.
+        """From columns of 0 and 1 back to values: a node's observed category, else the likeliest.
 
         Args:
             encoded: ``[n, d']``.
-            observed: ``[n, d']`` bool, which of them were given and not filled in.
+            observed: ``[n, d']`` bool, True where the entry was given, False where it was filled in.
 
         Returns:
-            (values float64 ``[n, d]``, NaN where no category stands out; which of them were given, bool ``[n, d]``).
+            (values float64 ``[n, d]``, NaN if no category stands out; which of them were given, bool ``[n, d]``).
         """
         width = len(self.plain) + len(self.categories)
         values, given = np.empty((len(encoded), width)), np.empty((len(encoded), width), dtype=bool)
@@ -97,7 +97,7 @@ class Encoding:
 
 
 def _column(matrix: Any, known: np.ndarray | None, column: int) -> tuple[np.ndarray, np.ndarray]:
-    """(values [n], which of them are not missing) of a column."""
+    """The values [n] of a column, and which of them are not missing."""
     values = matrix[:, [column]]
     values = (values.toarray() if sparse.issparse(values) else values)[:, 0]
     seen = ~np.isnan(values)

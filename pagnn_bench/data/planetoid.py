@@ -19,7 +19,7 @@ from pagnn_bench.data.splits import choose_split
 TRAIN_PER_CLASS = 20
 NUM_VAL = 500
 
-# Planetoid's numbering of the classes that LINQS knows by name.
+# LINQS's names of the classes, in Planetoid's order.
 CORA_CLASSES = (
     b"Theory",
     b"Reinforcement_Learning",
@@ -30,7 +30,7 @@ CORA_CLASSES = (
     b"Rule_Learning",
 )
 
-# What the pickles (of Python 2 and an old scipy) name, and the module that has it today.
+# What the pickles (of Python 2 and an old scipy) import, and the module that has it today.
 PICKLED = {
     ("numpy", "ndarray"): "numpy",
     ("numpy", "dtype"): "numpy",
@@ -42,7 +42,7 @@ PICKLED = {
 
 
 class RawGraph(NamedTuple):
-    """What both forms hold: features ``[n, d]``, edges ``[2, E]``, labels ``[n]``, test nodes ``[1000]``."""
+    """The content of both forms: features ``[n, d]``, edges ``[2, E]``, labels ``[n]``, test nodes ``[1000]``."""
 
     features: sparse.csr_array
     edges: np.ndarray
@@ -67,16 +67,16 @@ def load_planetoid(config: Mapping[str, Any]) -> Graph:
 
 
 def read_pickles(contents: Mapping[str, bytes], name: str) -> RawGraph:
-    """Planetoid's own form: ``allx``, ``ally`` hold the first nodes, ``tx``, ``ty`` the test nodes, shuffled.
+    """Planetoid's own form: ``allx``, ``ally`` hold the first nodes, ``tx``, ``ty`` the shuffled test nodes.
 
-    Fifteen numbers among Citeseer's test nodes are not listed: those nodes have neither words nor a label.
+    Fifteen of Citeseer's test nodes are not listed; they have neither words nor a label.
     """
     allx, tx, ally, ty, neighbours = (
         _PlanetoidUnpickler(io.BytesIO(contents[f"ind.{name}.{part}"]), encoding="latin1").load()
         for part in ("allx", "tx", "ally", "ty", "graph")
     )
     test = np.array(contents[f"ind.{name}.test.index"].split(), dtype=np.int64)
-    # Stored rows move to their node's own place; a place that nothing moves to stays empty.
+    # Stored rows move to the place of their node; places without a row stay empty.
     place = np.concatenate([np.arange(allx.shape[0]), test])
     stored = sparse.coo_array(sparse.vstack([allx, tx]))
     features = sparse.csr_array(
@@ -96,15 +96,15 @@ class _PlanetoidUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in PICKLED:
-            raise pickle.UnpicklingError(f"a Planetoid file has no need of {module}.{name}")
+            raise pickle.UnpicklingError(f"a Planetoid file does not need {module}.{name}")
         return super().find_class(PICKLED[module, name], name)
 
 
 def read_linqs(contents: Mapping[str, bytes]) -> RawGraph:
     """Cora as LINQS publishes it: ``cora.content`` (paper, 1433 bits, class) and ``cora.cites`` (two papers).
 
-    ``cora_planetoid_order.txt`` gives the paper of every Planetoid node, so features, labels, edges and the
-    public split come out exactly as from Planetoid's files, where the test nodes are the last thousand.
+    ``cora_planetoid_order.txt`` lists the paper of every Planetoid node, so features, labels, edges and the public
+    split equal those of Planetoid's files, where the test nodes are the last thousand.
     """
     order = resources.files("pagnn_bench.data").joinpath("cora_planetoid_order.txt").read_bytes().split()
     node = {paper: position for position, paper in enumerate(order)}

@@ -1,4 +1,4 @@
-"""A graph as a file has it, and the one way from there to a :class:`Graph`."""
+"""A graph as in a file, and the one way from there to a :class:`Graph`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pagnn_bench.data.encode import Encoding
 from pagnn_bench.data.graph import Graph, Split, build_graph, check_labels
 from pagnn_bench.data.splits import choose_split
 
-# By whose observed entries: training nodes' (true) or all nodes'. Done when a mask is known (missing/scale.py).
+# By the observed entries of training nodes (true) or of all nodes; done once a mask is known (missing/scale.py).
 STANDARDISE = Valid(
     lambda value: isinstance(value, bool) or value == "observed", "choose true, false or observed"
 )
 
-# What can be asked of the attributes of any file.
+# The keys on attributes that any file allows.
 ATTRIBUTES: Schema = {
     "standardise": STANDARDISE,
     "one_hot": Valid(
@@ -33,14 +33,14 @@ ATTRIBUTES: Schema = {
 
 @dataclass(frozen=True)
 class Names:
-    """What the user calls things; None: they have no names but their numbers, from 0.
+    """The user's names; None if there are only numbers, from 0.
 
     Attributes:
         ids: of the nodes [n].
         node: of the column with the ids.
         columns: of the attributes [d].
-        classes: C of them.
-        categories: of the values of a categorical column, by its number: value k stands for the k-th name.
+        classes: of the classes [C].
+        categories: column → the names of its values: value k means the k-th name.
     """
 
     ids: Sequence[str] | None = None
@@ -52,15 +52,15 @@ class Names:
 
 @dataclass(frozen=True)
 class RawGraph:
-    """A graph as a file has it; nothing is checked yet.
+    """A graph as in a file, still unchecked.
 
     Attributes:
         features: ``[n, d]`` numbers, dense or scipy sparse; NaN = missing.
         edges: ``[2, E]`` node indices.
         labels: ``[n]`` classes, -1 = unlabelled.
-        known: ``[n, d]`` bool, False = missing whatever the features say; None = NaN alone tells.
+        known: ``[n, d]`` bool, False = missing, whatever the features are; None if only NaN marks missing entries.
         splits: those that come with the graph, by name; called only when chosen.
-        names: what nodes, attributes and classes are called.
+        names: of nodes, attributes and classes.
     """
 
     features: Any
@@ -77,13 +77,13 @@ def finish(config: Mapping[str, Any], raw: RawGraph, categorical: Sequence[int] 
     Args:
         config: the ``data`` group.
         raw: the graph.
-        categorical: columns to one-hot encode, of a dataset that knows them itself.
+        categorical: columns to one-hot encode, if the dataset defines them.
     """
     name, features, known = config["name"], raw.features, raw.known
     labels = check_labels(name, raw.labels)
     if labels.max() == 0:
         raise RequestError(
-            f"data={name}: all labelled nodes are of one class, so there is nothing to predict."
+            f"data={name}: all labelled nodes have the same class, so there is nothing to predict."
         )
     if (encoding := encoding_of(config, raw, categorical)) is not None:
         features, known = encoding.encode(features, known)
@@ -94,8 +94,8 @@ def finish(config: Mapping[str, Any], raw: RawGraph, categorical: Sequence[int] 
 def encoding_of(
     config: Mapping[str, Any], raw: RawGraph, categorical: Sequence[int] | None = None
 ) -> Encoding | None:
-    """How categories are encoded: those that are given or that the file names, or that ``data.one_hot`` counts."""
+    """How categories are encoded: the given ones, else those that the file names, else those of ``data.one_hot``."""
     named = raw.names.categories if categorical is None else categorical
     columns = config.get("one_hot", []) if named is None else list(named)
-    odd = raw.known is not None and raw.known.shape != raw.features.shape  # build_graph says what is wrong
-    return Encoding.of(config["name"], raw.features, raw.known, columns) if columns and not odd else None
+    mismatch = raw.known is not None and raw.known.shape != raw.features.shape  # build_graph refuses it
+    return Encoding.of(config["name"], raw.features, raw.known, columns) if columns and not mismatch else None

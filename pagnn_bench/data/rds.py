@@ -1,8 +1,8 @@
-"""R's serialised objects without R: what a data frame, a factor or a list of neighbours is stored as.
+"""Read R's serialised objects without R, such as data frames, factors and lists of neighbours.
 
-The format is that of "R Internals", section 1.8, in its binary form XDR: a header, then one item inside another, each
-led by a word of flags. Vectors, lists, symbols and attributes are read; functions, environments with content and
-compact vectors are refused, as tables have none of them. Nothing that is read is ever evaluated.
+The format is that of "R Internals", section 1.8, in its binary form XDR: a header, then nested items, each preceded by
+a word of flags. Vectors, lists, symbols and attributes are read; functions, environments with content and compact
+vectors are refused, since tables contain none. Nothing is ever evaluated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 
 class RDataError(ValueError):
-    """The bytes are no R object, or one of a kind that is not read."""
+    """The bytes are not an R object, or one of an unsupported kind."""
 
 
 @dataclass
@@ -40,22 +40,22 @@ class RObject:
         """The element of a named list, or the column of a data frame."""
         names = self.attributes["names"].value if "names" in self.attributes else []
         if name not in names:
-            raise RDataError(f"there is no {name}")
+            raise RDataError(f"the object has no {name}")
         found: RObject = self.value[names.index(name)]
         return found
 
 
-# What a word of flags says: the kind of the item in its low byte, what comes with it in single bits.
+# A word of flags: the kind of the item in its low byte, what comes with it in single bits.
 _NULL, _SYMBOL, _PAIRLIST, _CALL, _TEXT, _LOGICAL, _WHOLE, _REAL = 0, 1, 2, 6, 9, 10, 13, 14
 _TEXTS, _LIST, _S4, _NOTHING, _REFERENCE = 16, 19, 25, 254, 255
 _HAS_ATTRIBUTES, _HAS_TAG = 1 << 9, 1 << 10
-_ENVIRONMENTS = (241, 242, 253)  # base, empty, global: they are only named
+_ENVIRONMENTS = (241, 242, 253)  # base, empty, global: stored without content
 _NUMBERS = {_LOGICAL: ">i4", _WHOLE: ">i4", _REAL: ">f8"}
 _DEEPEST = 200  # far beyond any table, and far from Python's own limit
 
 
 def read_rds(content: bytes) -> RObject:
-    """The object in a file of ``saveRDS``, packed or not."""
+    """The object in a file of ``saveRDS``, compressed or not."""
     return _Reader(_unpacked(content)).whole()
 
 
@@ -68,29 +68,29 @@ def read_rdata(content: bytes) -> dict[str, RObject]:
 
 
 def read_lazy(index: bytes, database: bytes, name: str) -> RObject:
-    """One object of the pair of files (.rdx, .rdb) in which an installed R package keeps its data.
+    """One object from the pair of files (.rdx, .rdb) that holds the data of an installed R package.
 
-    The index says where in the database an object begins and how long it is: four bytes with its unpacked length, then
-    the object packed by zlib.
+    The index gives the start and length of each object in the database: four bytes with its uncompressed length, then
+    the object compressed by zlib.
     """
     contents = read_rds(index)
     start, length = contents["variables"][name].value
     entry = database[start : start + length]
     if len(entry) != length:
-        raise RDataError("the index speaks of more than there is")
+        raise RDataError("the database is shorter than the index says")
     if contents["compressed"].value[0] != 1:
-        raise RDataError("the database is packed by another means than zlib")
+        raise RDataError("the database is not compressed by zlib")
     try:
         plain = zlib.decompress(entry[4:])
     except zlib.error as error:
-        raise RDataError(f"{name} cannot be unpacked") from error
+        raise RDataError(f"{name} cannot be decompressed") from error
     if len(plain) != int.from_bytes(entry[:4], "big"):
-        raise RDataError(f"{name} has another length than it says")
+        raise RDataError(f"{name} does not have the length that it declares")
     return read_rds(plain)
 
 
 def _unpacked(content: bytes) -> bytes:
-    """A file as R writes it: as it is, or packed by gzip, bzip2 or xz."""
+    """The content of a file of R, which may be compressed by gzip, bzip2 or xz."""
     kinds: Mapping[bytes, Callable[[bytes], bytes]] = {
         b"\x1f\x8b": gzip.decompress,
         b"BZh": bz2.decompress,
@@ -100,7 +100,7 @@ def _unpacked(content: bytes) -> bytes:
     try:
         return unpack(content)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise RDataError("the file cannot be unpacked") from error
+        raise RDataError("the file cannot be decompressed") from error
 
 
 class _Reader:
@@ -114,19 +114,19 @@ class _Reader:
         if self._take(2) != b"X\n":
             raise RDataError("not an R object in binary form")
         version = self._int()
-        self._take(8)  # the R that wrote it, and the first that can read it
+        self._take(8)  # versions of R: the one that wrote it and the first that can read it
         if version == 3:
-            self._take(self._int())  # the encoding of texts that do not name theirs
+            self._take(self._int())  # the encoding of strings that do not name theirs
         elif version != 2:
-            raise RDataError(f"format {version} of R objects is not read")
+            raise RDataError(f"format {version} of R objects is not supported")
         found = self._item()
         if self.place != len(self.content):
-            raise RDataError("there are bytes behind the object")
+            raise RDataError("bytes follow the object")
         return found
 
     def _take(self, count: int) -> bytes:
         if not 0 <= count <= len(self.content) - self.place:
-            raise RDataError("the object is cut short")
+            raise RDataError("the object is truncated")
         self.place += count
         return self.content[self.place - count : self.place]
 
@@ -159,15 +159,15 @@ class _Reader:
     def _reference(self, number: int) -> RObject:
         number = number or self._int()
         if not 1 <= number <= len(self.references):
-            raise RDataError("a reference leads nowhere")
+            raise RDataError("a reference has no target")
         return self.references[number - 1]
 
     def _pairlist(self, flags: int) -> RObject:
-        """A chain of (attributes, tag, value) as one object: all values, and those with a tag also by its name."""
+        """A chain of (attributes, tag, value) as one object: all values, and tagged ones also by name."""
         found = RObject([])
         while flags & 255 in (_PAIRLIST, _CALL):
             if flags & _HAS_ATTRIBUTES:
-                self._item()  # of the link itself; nothing here needs them
+                self._item()  # attributes of the link itself, which we do not need
             tag = self._item().value if flags & _HAS_TAG else None
             value = self._item()
             found.value.append(value)
@@ -175,14 +175,14 @@ class _Reader:
                 found.attributes[tag] = value
             flags = self._int()
         if flags & 255 != _NOTHING:
-            raise RDataError("a list ends in something else than nothing")
+            raise RDataError("a list has no proper end")
         return found
 
     def _vector(self, kind: int) -> Any:
         if kind == _S4:
             return None
         if kind not in (_TEXT, _TEXTS, _LIST, *_NUMBERS):
-            raise RDataError(f"objects of kind {kind} are not read")
+            raise RDataError(f"objects of kind {kind} are not supported")
         length = self._int()
         if kind == _TEXT:
             return None if length == -1 else self._take(length).decode("utf-8", "replace")  # -1 is NA

@@ -1,4 +1,4 @@
-"""A ``torch_geometric.data.Data``: in a file of ``torch.save``, or as a dataset gives it."""
+"""Read a ``torch_geometric.data.Data``, from a file of ``torch.save`` or from a dataset."""
 
 from __future__ import annotations
 
@@ -19,25 +19,23 @@ from pagnn_bench.data.raw import RawGraph
 def read_saved(path: str, content: bytes) -> RawGraph:
     """The graph in a file of ``torch.save``: a ``Data``, or the dictionary of its tensors.
 
-    Nothing but tensors, plain values, the classes of which a ``Data`` is made and those that torch_geometric itself
-    declares safe is loaded: such a file is a pickle, and a pickle can run anything.
+    Such a file is a pickle, and a pickle can run anything. So only tensors, plain values, the classes inside a ``Data``
+    and those that torch_geometric itself declares safe are loaded.
     """
     import torch
     from torch_geometric.data import Data
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
     from torch_geometric.data.storage import GlobalStorage
 
-    # Only those that are not allowed yet: at its end the block forbids what it was given, and torch_geometric, which
-    # has allowed some of them for good, would then read its own files in the unsafe way.
+    # Only classes not allowed yet: the block forbids its classes at the end, and torch_geometric, which has allowed
+    # some of them for good, would then fall back to reading its own files the unsafe way.
     allowed = torch.serialization.get_safe_globals()
     classes = [kind for kind in (Data, DataEdgeAttr, DataTensorAttr, GlobalStorage) if kind not in allowed]
     with torch.serialization.safe_globals(classes), warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # of torch, about pickles of other forms: the sentence below is enough
+        warnings.simplefilter("ignore")  # torch's on other pickles: the message below is enough
         try:
             data = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-        except Exception as error:  # a damaged pickle may surface as anything
+        except Exception as error:  # a damaged pickle may raise anything
             raise RequestError(
                 f"data.path={path}: cannot be loaded as a torch_geometric Data of plain tensors "
                 f"({_what_else(content) or one_line(str(error))[:200]})."
@@ -52,13 +50,13 @@ def read_saved(path: str, content: bytes) -> RawGraph:
 
 
 def _what_else(content: bytes) -> str:
-    """What is in the file besides plain tensors: torch itself would say how to load it all the same."""
+    """What the file holds besides plain tensors; torch's own message would explain how to load it anyway."""
     from torch.serialization import get_unsafe_globals_in_checkpoint
 
     try:
         foreign = get_unsafe_globals_in_checkpoint(io.BytesIO(content))
     except Exception:  # as above
-        return "it is no file of torch.save"
+        return "it is not a file of torch.save"
     return f"it holds {', '.join(sorted(foreign))}" if foreign else ""
 
 
@@ -67,14 +65,16 @@ def raw_graph(data: Any, where: str, split: str) -> RawGraph:
 
     Args:
         data: with ``x``, ``edge_index``, ``y`` and perhaps ``train_mask``, ``val_mask``, ``test_mask``.
-        where: it comes from, for the sentence of a refusal.
-        split: what a split by masks is called; only one-dimensional masks are one.
+        where: the key and value that named it, for messages.
+        split: the name of the split that its masks define, if they are one-dimensional.
     """
     if any(getattr(data, key, None) is None for key in ("x", "edge_index", "y")):
         raise RequestError(f"{where}: needs node features, links and labels (x, edge_index, y).")
     if data.x.dim() != 2:
-        raise RequestError(f"{where}: x is one row of numbers a node, found the shape {list(data.x.shape)}.")
-    x = data.x.detach().to_sparse_coo().coalesce()  # some come dense, some sparse; NaN is kept as a value
+        raise RequestError(
+            f"{where}: x must be one row of numbers per node, found shape {list(data.x.shape)}."
+        )
+    x = data.x.detach().to_sparse_coo().coalesce()  # dense or sparse; NaN is kept as a value
     features = sparse.coo_array(
         (x.values().numpy(), tuple(x.indices().numpy())), shape=tuple(x.shape)
     ).tocsr()
@@ -87,7 +87,7 @@ def raw_graph(data: Any, where: str, split: str) -> RawGraph:
 
 
 def _whole(labels: np.ndarray) -> np.ndarray:
-    """Classes that come as floating point numbers, with NaN for «unlabelled» (GraphLand), as integers."""
+    """Classes given as floating-point numbers, with NaN for unlabelled (GraphLand), as integers."""
     if labels.dtype.kind != "f" or labels.ndim != 1:
         return labels
     filled = np.nan_to_num(labels, nan=-1, posinf=0.5, neginf=0.5)

@@ -8,22 +8,23 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from pagnn_bench.config.errors import RequestError
+from pagnn_bench.config.text import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
-EMPTY = ["", "NaN", "nan", "NA", "N/A", "null"]  # cells of a CSV file in which nothing is
+EMPTY = ["", "NaN", "nan", "NA", "N/A", "null"]  # cells of a CSV file that mean nothing
 
 
 def is_graphml(path: str) -> bool:
-    """Whether a file is both tables in one."""
+    """Whether a file holds both nodes and edges."""
     return PurePath(path).suffix.lower() == ".graphml"
 
 
 def is_text(path: str) -> bool:
-    """Whether a file is lines of text, so that its first line may or may not be the names of the columns."""
+    """Whether a file is plain text, whose first line may lack the names of the columns."""
     return PurePath(path).suffix.lower() in SEPARATORS
 
 
@@ -31,9 +32,9 @@ def read_sheet(key: str, path: str, content: bytes, text: Sequence[str] | None) 
     """A table with a line of column names; empty cells are missing.
 
     Args:
-        key: which key of ``data`` names the file, for the sentence of a refusal.
-        path: the file as the user gave it; its ending tells the format.
-        content: what is in it.
+        key: the key of ``data`` that names the file, for messages.
+        path: the file as the user gave it; its ending gives the format.
+        content: of the file.
         text: columns to keep as text, so that the id 007 is not 7; None for all columns.
     """
     import pandas as pd
@@ -41,13 +42,13 @@ def read_sheet(key: str, path: str, content: bytes, text: Sequence[str] | None) 
     ending = PurePath(path).suffix.lower()
     try:
         if ending in SEPARATORS:
-            form = {"sep": SEPARATORS[ending], "keep_default_na": False}
-            columns = pd.read_csv(io.BytesIO(content), nrows=0, **form).columns
-            names = columns if text is None else columns.intersection(list(text))
-            # In a column of ids only an empty cell is missing: somebody may be called NA.
-            empty = {column: [""] if column in names else EMPTY for column in columns}
-            types = dict.fromkeys(names, str)
-            return pd.read_csv(io.BytesIO(content), dtype=types, na_values=empty, index_col=False, **form)
+            options = {"sep": SEPARATORS[ending], "keep_default_na": False}
+            columns = pd.read_csv(io.BytesIO(content), nrows=0, **options).columns
+            as_text = columns if text is None else columns.intersection(list(text))
+            # In a column of ids only an empty cell is missing: NA may be an id.
+            empty = {column: [""] if column in as_text else EMPTY for column in columns}
+            types = dict.fromkeys(as_text, str)
+            return pd.read_csv(io.BytesIO(content), dtype=types, na_values=empty, index_col=False, **options)
         if ending in PARQUET:
             table = pd.read_parquet(io.BytesIO(content))
             for column in table.columns if text is None else table.columns.intersection(list(text)):
@@ -55,24 +56,25 @@ def read_sheet(key: str, path: str, content: bytes, text: Sequence[str] | None) 
             return table
     except ImportError as error:
         raise RequestError(
-            f"data.{key}={path}: Parquet needs the package pyarrow; pip install 'pagnn-bench[parquet]' brings it."
+            f"data.{key}={path}: Parquet needs the package pyarrow: pip install 'pagnn-bench[parquet]'."
         ) from error
-    except (ValueError, OSError, pd.errors.ParserError) as error:  # pyarrow's errors are among these
-        reason = " ".join(str(error).split())
-        raise RequestError(f"data.{key}={path}: cannot be read as a table ({reason}).") from error
+    except (ValueError, OSError, pd.errors.ParserError) as error:  # includes pyarrow's errors
+        raise RequestError(
+            f"data.{key}={path}: cannot be read as a table ({one_line(str(error))})."
+        ) from error
     endings = ", ".join([*SEPARATORS, *PARQUET, *([".graphml"] if key == "nodes" else [])])
-    raise RequestError(f"data.{key}={path}: the ending tells the format; choose one of {endings}.")
+    raise RequestError(f"data.{key}={path}: unknown ending; choose one of {endings}.")
 
 
 def read_graphml(path: str, content: bytes) -> tuple[pd.DataFrame, pd.DataFrame, pd.Series]:
-    """(table of the nodes with their attributes, table of the edges, ids of the nodes) of a GraphML file."""
+    """The nodes with their attributes, the edges, and the ids of the nodes of a GraphML file."""
     import networkx as nx
     import pandas as pd
 
     try:
         graph = nx.read_graphml(io.BytesIO(content))
-    except Exception as error:  # foreign code: a wrong file may surface as anything
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
+    except Exception as error:  # a wrong file may make networkx raise anything
+        reason = one_line(f"{type(error).__name__}: {error}")
         raise RequestError(f"data.nodes={path}: cannot be read as GraphML ({reason}).") from error
     ids = list(graph.nodes)
     nodes = pd.DataFrame([attributes for _, attributes in graph.nodes(data=True)], index=range(len(ids)))

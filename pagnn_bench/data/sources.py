@@ -1,4 +1,4 @@
-"""What a source of files is, and the first of them: the publishers' own sites."""
+"""The interface of file sources, and the first one: the publishers' own sites."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Protocol
 
 CONNECT_SECONDS = 10
 
-# Folder of the data folder → where its files are published.
+# Subfolder of the data folder → where its files are published.
 _GITHUB = "https://raw.githubusercontent.com"
 PUBLISHED = {
     "splits": f"{_GITHUB}/marblet/GCNmf/master/data/amazon",
     "Counties": f"{_GITHUB}/pysal/libpysal/v4.1.1/libpysal/examples/nat",
     "Houses": f"{_GITHUB}/Nowosad/spData/10024508ea0d92b83c2f8d51adebc22cae61bf0e/data",
 }
-# Forms of a dataset that only packages have.
+# Forms of a dataset that are only in packages.
 ELSEWHERE = ("Cora/linqs/", "Houses/Rdata.")
 
 
@@ -31,14 +31,14 @@ class Source(Protocol):
     title: str
 
     def address(self, path: str) -> str | None:
-        """Where the source keeps ``path`` of the data folder; None if it has no such file."""
+        """The source's address of ``path`` in the data folder; None if it has no such file."""
 
     def read(self, addresses: list[str]) -> Iterator[bytes]:
         """The contents, one by one; raises :class:`SourceError`."""
 
 
 class Publishers:
-    """The addresses torch_geometric downloads from, and the repositories of GCNmf, libpysal and spData."""
+    """The addresses that torch_geometric uses, and the repositories of GCNmf, libpysal and spData."""
 
     title = "the publishers' sites"
 
@@ -48,7 +48,7 @@ class Publishers:
         folder, _, file = path.partition("/")
         if folder in PUBLISHED:
             return f"{PUBLISHED[folder]}/{file}"
-        # Takes seconds: only when something is missing.
+        # Takes seconds, so only when something is missing.
         from torch_geometric.datasets import Amazon, Planetoid
 
         file = PurePosixPath(path).name
@@ -60,7 +60,7 @@ class Publishers:
 
 
 def download(url: str) -> bytes:
-    """What an address has; raises :class:`SourceError`."""
+    """The content of an address; raises :class:`SourceError`."""
     try:
         with urllib.request.urlopen(url, timeout=CONNECT_SECONDS) as response:
             content: bytes = response.read()

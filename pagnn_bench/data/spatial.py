@@ -14,15 +14,15 @@ from pagnn_bench.data.graph import Graph
 from pagnn_bench.data.raw import RawGraph, finish
 from pagnn_bench.data.rds import RObject, read_lazy, read_rdata
 
-# What is no attribute of a county: the class, the count that it is a rate of, and numbers that only name a place.
-NO_ATTRIBUTES = ("HR90", "HC90", "POLY_ID", "STFIPS", "COFIPS", "FIPSNO")
-# What is no attribute of a house: the class, the assessor's estimate of it, and a copy of the columns s1993 to s1998.
-NO_COLUMNS = ("price", "avalue", "syear")
+# Not attributes of a county: the class, the count behind that rate, and numbers that only identify a place.
+COUNTY_EXCLUDED = ("HR90", "HC90", "POLY_ID", "STFIPS", "COFIPS", "FIPSNO")
+# Not attributes of a house: the class, the assessor's estimate of it, and a copy of the columns s1993 to s1998.
+HOUSE_EXCLUDED = ("price", "avalue", "syear")
 QUARTILES, QUINTILES = 4, 5
 
 
 class Places(NamedTuple):
-    """A graph, and which of its columns are codes of categories."""
+    """A graph, and which of its columns are category codes."""
 
     raw: RawGraph
     categorical: Sequence[int] = ()
@@ -38,16 +38,16 @@ def load_spatial(config: Mapping[str, Any]) -> Graph:
 
 
 def read_counties(contents: Mapping[str, bytes]) -> Places:
-    """US counties next to each other; the class is the quartile of the homicide rate of 1990."""
+    """US counties, linked if adjacent; the class is the quartile of the homicide rate of 1990."""
     columns = read_dbf(contents["natregimes.dbf"])
     edges = read_gal(contents["nat_queen.gal"], columns["FIPSNO"].astype(np.int64))
-    features = np.stack([values for name, values in columns.items() if name not in NO_ATTRIBUTES], axis=1)
+    features = np.stack([values for name, values in columns.items() if name not in COUNTY_EXCLUDED], axis=1)
     return Places(RawGraph(features, edges, quantile_classes(columns["HR90"], QUARTILES)))
 
 
 def read_gal(content: bytes, names: np.ndarray) -> np.ndarray:
-    """The edges [2, E] of a GAL file: a line about the whole, then for each node its name, the number k of its
-    neighbours, and their k names.
+    """The edges [2, E] of a GAL file: a header line, then for each node its name, its number k of neighbours, and
+    their k names.
 
     Args:
         content: the file.
@@ -64,30 +64,30 @@ def read_gal(content: bytes, names: np.ndarray) -> np.ndarray:
 
 
 def read_houses(contents: Mapping[str, bytes]) -> Places:
-    """Houses sold in Lucas County and those around them; the class is the quintile of the price."""
+    """Houses sold in Lucas County, linked to those nearby; the class is the quintile of the price."""
     if "house.rda" in contents:
         objects = read_rdata(contents["house.rda"])
-        house, around = objects["house"], objects["LO_nb"]
+        house, neighbours = objects["house"], objects["LO_nb"]
     else:
         files = contents["Rdata.rdx"], contents["Rdata.rdb"]
-        house, around = (read_lazy(*files, name) for name in ("house", "LO_nb"))
+        house, neighbours = (read_lazy(*files, name) for name in ("house", "LO_nb"))
     table = house.attributes["data"]
-    columns = [name for name in table.attributes["names"].value if name not in NO_COLUMNS]
+    columns = [name for name in table.attributes["names"].value if name not in HOUSE_EXCLUDED]
     features = np.stack([table[name].value for name in columns], axis=1).astype(np.float64)
     factors = [place for place, name in enumerate(columns) if "levels" in table[name].attributes]
     labels = quantile_classes(table["price"].value, QUINTILES)
-    return Places(RawGraph(features, _neighbours(around), labels), factors)
+    return Places(RawGraph(features, _edges(neighbours), labels), factors)
 
 
-def _neighbours(around: RObject) -> np.ndarray:
-    """The edges [2, E] of R's list of neighbours, where nodes are counted from 1."""
-    targets = [item.value for item in around.value]
+def _edges(neighbours: RObject) -> np.ndarray:
+    """The edges [2, E] of R's list of neighbours, which counts nodes from 1."""
+    targets = [item.value for item in neighbours.value]
     source = np.repeat(np.arange(len(targets)), [len(target) for target in targets])
     return np.stack([source, np.concatenate(targets) - 1])
 
 
 def quantile_classes(values: np.ndarray, parts: int) -> np.ndarray:
-    """Classes 0..parts-1, [n], of as nearly equal size as ties allow: how many of the inner quantiles are below."""
+    """Classes 0..parts-1, [n], of sizes as equal as ties allow: the number of inner quantiles below each value."""
     inner = np.quantile(values, np.arange(1, parts) / parts)
     return np.searchsorted(inner, values, side="left")
 

@@ -22,11 +22,11 @@ def choose_split(
     """The split that ``data.split`` names.
 
     Args:
-        config: the ``data`` group; ``split`` is a key of ``published``, ``random``, or ``auto`` (the
-            published split where there is one, else random).
+        config: the ``data`` group; ``split`` is a key of ``published``, ``random``, or ``auto`` (the published split
+            if any, else random).
         labels: ``[n]`` int64, -1 = unlabelled.
-        published: the splits that come with the data; called only when chosen, as one may need its own file.
-        classes: what the user calls the C classes; None: they have no names but their numbers.
+        published: the splits that come with the data; called only when chosen, since one may need another file.
+        classes: the user's names of the C classes; None if they have only numbers.
     """
     check_values("data.", config, split_schema(published))
     choice = config["split"]
@@ -40,13 +40,13 @@ def choose_split(
 def drawn_split(
     config: Mapping[str, Any], labels: np.ndarray, seed: int, classes: Sequence[Any] | None = None
 ) -> Split:
-    """A random split of the sizes that the ``data`` group names."""
+    """A random split of the sizes in the ``data`` group."""
     sizes = {key: config[key] for key in ("train_per_class", "num_val", "num_test")}
     return random_split(labels, seed=seed, classes=classes, **sizes)
 
 
 def split_schema(published: Iterable[str]) -> Schema:
-    """The keys of a split, where these ``published`` ones come with the data."""
+    """The keys of a split, for data that comes with these ``published`` splits."""
     return {
         "split": one_of([*published, "random", "auto"]),
         "split_seed": whole(0),
@@ -72,7 +72,7 @@ def random_split(
         seed: the same seed gives the same split.
         train_per_class, num_val: how many nodes.
         num_test: how many nodes; None takes all that remain.
-        classes: the names of the C classes, for the sentence of a refusal.
+        classes: the names of the C classes, for messages.
     """
     shuffled = np.random.default_rng(seed).permutation(np.flatnonzero(labels >= 0))
     train = []
@@ -81,8 +81,8 @@ def random_split(
         name = label if classes is None else classes[label]
         if len(members) == 0:
             raise RequestError(
-                f"data.train_per_class={train_per_class}: no node is of class {name}; classes are counted from 0, "
-                "without gaps."
+                f"data.train_per_class={train_per_class}: class {name} has no nodes; number classes from 0 without "
+                "gaps."
             )
         if len(members) < train_per_class:
             raise RequestError(
@@ -108,8 +108,8 @@ DRAWS = 100  # of development nodes, until every class has enough of them
 def development_split(labels: np.ndarray, *, seed: int, development: int, train_per_class: int) -> Split:
     """Draw development nodes; ``train_per_class`` of each class train, the others validate. All other nodes test.
 
-    The split of FP, PCFI, FISF and FSD-CAP. Small classes may have too few nodes among those drawn (on AmaComp in
-    every hundredth draw); then all are drawn again.
+    The split of FP, PCFI, FISF and FSD-CAP. A draw with too few nodes of some class (on AmaComp every hundredth) is
+    repeated.
 
     Args:
         labels: ``[n]`` int64, -1 = unlabelled (never drawn).
@@ -122,7 +122,7 @@ def development_split(labels: np.ndarray, *, seed: int, development: int, train_
     if not train_per_class * len(classes) < development < len(labelled):
         raise RequestError(
             f"protocol.split.development={development}: give more than the {train_per_class * len(classes)} training "
-            f"nodes and less than the {len(labelled)} labelled nodes."
+            f"nodes and fewer than the {len(labelled)} labelled nodes."
         )
     rng = np.random.default_rng(seed)
     for _ in range(DRAWS):
@@ -132,5 +132,5 @@ def development_split(labels: np.ndarray, *, seed: int, development: int, train_
         if len(train) == train_per_class * len(classes):
             return Split(*map(np.sort, (train, drawn[~np.isin(drawn, train)], test)), drawn=True)
     raise RequestError(
-        f"protocol.split.train_per_class={train_per_class}: among {development} random nodes some class has fewer."
+        f"protocol.split.train_per_class={train_per_class}: some class has fewer among {development} random nodes."
     )

@@ -1,4 +1,4 @@
-"""``data=synthetic``: a seeded graph with planted communities, made by code alone.
+"""``data=synthetic``: a seeded random graph with planted communities.
 
 Links follow a degree-corrected stochastic block model: a node is drawn with a probability proportional to its
 own log-normal weight, its neighbour inside its class (``homophily`` of the edges) or outside it.
@@ -20,7 +20,7 @@ from pagnn_bench.config.schema import Schema, check_values, number, whole
 from pagnn_bench.data.graph import Graph, build_graph
 from pagnn_bench.data.splits import choose_split
 
-# Each round replaces the pairs that were drawn twice; a graph that needs more rounds is close to complete.
+# Each round redraws duplicate pairs; a graph that needs more rounds is close to complete.
 MAX_ROUNDS = 100
 LARGEST = 10**8  # of nodes, words and tokens; more would not fit in any memory
 
@@ -42,9 +42,7 @@ def load_synthetic(config: Mapping[str, Any]) -> Graph:
     check_values("data.", config, SYNTHETIC)
     num_nodes, num_classes, num_words = (config[f"num_{what}"] for what in ("nodes", "classes", "features"))
     if num_nodes < 2 * num_classes:
-        refuse(
-            "data.num_nodes", num_nodes, f"give at least two for each class of data.num_classes={num_classes}"
-        )
+        refuse("data.num_nodes", num_nodes, f"give at least two per class of data.num_classes={num_classes}")
     if num_words < num_classes:
         refuse("data.num_features", num_words, f"give at least as many as data.num_classes={num_classes}")
     rng = np.random.default_rng(config["graph_seed"])
@@ -83,8 +81,8 @@ def draw_edges(
         ``[2, E]`` int64, each undirected edge once.
     """
     num_nodes = len(labels)
-    # Nodes stand side by side on a line, class by class, each as long as its weight: a random point of the
-    # line draws a node, a random point of a class's stretch draws one of its members.
+    # Nodes are intervals on a line, class by class, each as long as its weight: a random point on the line draws a
+    # node, a random point within a class's stretch draws one of its members.
     by_class = np.argsort(labels, kind="stable")
     ends = np.cumsum(rng.lognormal(sigma=degree_spread, size=num_nodes))
     last = np.cumsum(np.bincount(labels)) - 1
@@ -103,7 +101,7 @@ def draw_edges(
             point *= total - (high - low)
             point += np.where(point >= low, high - low, 0)
         target = by_class[np.searchsorted(ends[:-1], point)]
-        # The second condition can only fail by rounding, at the very border of a class.
+        # The second condition can only fail by rounding, at the border of a class.
         keep = (source != target) & ((labels[source] == labels[target]) == same_class)
         source, target = source[keep], target[keep]
         return np.minimum(source, target) * num_nodes + np.maximum(source, target)
@@ -137,7 +135,7 @@ def draw_words(
         rng: the source of randomness.
         labels: ``[n]``.
         num_words: d, at least the number of classes.
-        words_per_node: mean number of tokens (at least one a node); slightly fewer distinct words.
+        words_per_node: mean number of tokens (at least one per node); slightly fewer distinct words.
         word_signal: share of tokens from the topic of the node's class, in [0, 1].
     """
     num_classes = labels.max() + 1

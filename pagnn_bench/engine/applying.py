@@ -12,7 +12,7 @@ from torch import Tensor
 
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import Cell
-from pagnn_bench.config.text import one_line
+from pagnn_bench.config.text import failure_reason
 from pagnn_bench.data import Graph
 from pagnn_bench.data.raw import Names
 from pagnn_bench.engine.backends.work import perform
@@ -173,7 +173,7 @@ def _train(request: Request, store: Store, settings: Settings, kept: _Kept) -> d
             if batch in todo:
                 outcome.save(store)
             if outcome.error is not None:
-                raise Unfinished(f"{request.cell}: {one_line(outcome.error).rstrip('.')}")
+                raise Unfinished(f"{request.cell}: {failure_reason(outcome.error)}")
             if outcome.note:
                 progress.say(outcome.note)
             records |= {record["seed"]: record for record in outcome.records}

@@ -1,7 +1,7 @@
-"""Which device to train on. A GPU counts once it has computed something; one that cannot is named in a sentence.
+"""Choose the device for training. A GPU counts only after a test computation; messages name those that fail it.
 
-Torch can see a GPU that it cannot use: the driver may be too old for the build of torch, or the build too new for the
-card. Nothing here opens a GPU before :func:`fault` or :func:`pick_device` is called.
+Torch may see a GPU that it cannot use: the driver may be too old for the build of torch, or the build too new for the
+card. Only :func:`fault` and :func:`pick_device` open a GPU.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from pagnn_bench.records.provenance import nvidia_driver
 
 logger = logging.getLogger(__name__)
 
-# TF32 keeps 10 of 23 bits of every factor. Torch leaves it on for convolutions; records say that it is off.
+# TF32 keeps 10 of 23 bits of every factor. Torch leaves it on for convolutions, but our records promise that it is off.
 torch.backends.cuda.matmul.allow_tf32 = False
 torch.backends.cudnn.allow_tf32 = False
 
-# What the probe may have failed with, in torch's words → what to do about it.
+# Part of torch's message when the test computation fails → what to do about it.
 SEE = "docs/gpu.md says how"
 ADVICE = {
     "driver on your system is too old": f"update the driver, or install a torch built for an older CUDA ({SEE})",
     "driver version is insufficient": f"update the driver, or install a torch built for an older CUDA ({SEE})",
     "no kernel image": f"install a torch build that still supports this card ({SEE})",
-    "out of memory": "end what else uses its memory",
-    "busy or unavailable": "end what else uses it",
+    "out of memory": "stop other programs that use its memory",
+    "busy or unavailable": "stop other programs that use it",
     "": "check that `nvidia-smi` lists the GPU",
 }
 
@@ -49,12 +49,12 @@ DEVICE = Valid(_is_device, "choose auto, cpu, cuda, or cuda:0, cuda:1 and so on"
 
 
 def check_device(name: str) -> None:
-    """Refuse what is no device; whether this machine has it is another question."""
+    """Refuse an invalid device name, whether or not this machine has the device."""
     DEVICE.check("device", name)
 
 
 def candidates(name: str) -> list[int]:
-    """The GPUs that ``device=`` may mean, by index: none for the CPU, all that torch sees for ``auto`` and ``cuda``."""
+    """The indices of the GPUs that ``device=`` allows: none for the CPU, all visible ones for ``auto`` and ``cuda``."""
     check_device(name)
     if name != "auto":
         device = torch.device(name)
@@ -65,22 +65,22 @@ def candidates(name: str) -> list[int]:
 
 @cache
 def fault(index: int) -> str | None:
-    """Why this process cannot compute on a GPU, None if it can. Opens the GPU, so never call it before a fork."""
+    """Why this process cannot use a GPU, None if it can. Opens the GPU, so never call it before a fork."""
     seen = torch.cuda.device_count()
     if index >= seen:
         return f"torch sees {count(seen, 'GPU') if seen else 'no GPU'} here"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of old cards and drivers: our sentence says it
+            warnings.simplefilter("ignore")  # on old cards and drivers, which our message covers
             _compute(torch.device("cuda", index))
-    except Exception as error:  # torch has a kind of its own for what fails when a GPU is opened
+    except Exception as error:  # torch raises various types when it opens a GPU
         [reason, *_] = str(error).strip().splitlines() or [type(error).__name__]
         return f"cuda:{index} cannot be used: {reason.partition('. ')[0].rstrip('.')}"
     return None
 
 
 def _compute(device: torch.device) -> None:
-    """2 + 2, by way of a kernel, cuBLAS and cuSPARSE."""
+    """Compute 2 + 2 with a kernel, cuBLAS and cuSPARSE."""
     one = torch.eye(2, device=device)
     total = (one.to_sparse_csr() @ (one @ (one + one))).sum().item()
     if total != 4:
@@ -88,20 +88,20 @@ def _compute(device: torch.device) -> None:
 
 
 def settle(name: str, faults: Mapping[int, str | None]) -> list[int]:
-    """The GPUs to train on, by index; none means the CPU.
+    """The indices of the GPUs to train on; none means the CPU.
 
-    ``device=auto`` without a working GPU is the CPU, which is said where the machine has an NVIDIA driver; any other
-    name is refused.
+    Without a working GPU, ``device=auto`` means the CPU, with a warning if the machine has an NVIDIA driver; other GPU
+    names are refused.
 
     Args:
-        name: what ``device=`` says.
-        faults: for each candidate that was tried, why it cannot be used, or None.
+        name: the value of ``device=``.
+        faults: for each tested candidate, why it cannot be used, or None.
     """
     working = [index for index, reason in faults.items() if reason is None]
     broken = [reason for reason in faults.values() if reason is not None]
     if working:
         for reason in broken:
-            logger.warning("device=%s: %s, and is left out.", name, reason)
+            logger.warning("device=%s: %s; continuing without it.", name, reason)
         return working
     if name != "auto" and torch.device(name).type == "cpu":
         return []
@@ -110,12 +110,14 @@ def settle(name: str, faults: Mapping[int, str | None]) -> list[int]:
         raise RequestError(f"device={name}: {sentence}, or give device=cpu.")
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")  # on purpose
     if broken or (nvidia_driver() and not hidden):
-        logger.warning("device=auto: trains on the CPU, because %s; device=cpu is silent about it.", sentence)
+        logger.warning(
+            "device=auto: training on the CPU, because %s; device=cpu hides this warning.", sentence
+        )
     return []
 
 
 def _sentence(reason: str) -> str:
-    """What is wrong, what torch was built for, the driver, and what to do."""
+    """The reason, torch's build, the driver, and advice."""
     build, driver = torch.version.cuda or torch.version.hip, nvidia_driver()
     if build is None:
         advice = f"install a CUDA build ({SEE})"
@@ -145,7 +147,7 @@ def pick_device(name: str) -> torch.device:
 
 @cache
 def device_facts(device: torch.device) -> dict[str, Any]:
-    """What a record says of a device: of a GPU also its name, driver, libraries and whether TF32 is on."""
+    """A device as recorded; a GPU with its name, driver, libraries and TF32 setting."""
     if device.type == "cpu":
         return {"device": str(device)}
     gpu = {

@@ -1,4 +1,4 @@
-"""What an error of a device means: too little memory, which a smaller stack mends, or a device that is lost."""
+"""What a device error means: out of memory, which a smaller stack solves, or a lost device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import torch
 
-# Where torch raises a RuntimeError of no particular kind, its words tell.
+# Where torch raises a plain RuntimeError, its message tells the kind.
 OUT_OF_MEMORY = (
     "CUDA error: out of memory",
     "CUBLAS_STATUS_ALLOC_FAILED",
@@ -22,7 +22,7 @@ _LOST_TYPES: tuple[type[BaseException], ...] = tuple(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether there was too little memory, on the GPU or on the machine; the process can go on."""
+    """Whether the GPU or the machine ran out of memory; the process can continue."""
     return any(
         isinstance(each, torch.OutOfMemoryError | MemoryError)
         or any(words in str(each) for words in OUT_OF_MEMORY)
@@ -31,14 +31,14 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def is_device_lost(error: BaseException, device: torch.device | None) -> bool:
-    """Whether the process can use its GPU no more: after such an error every call fails, whatever it asks for.
+    """Whether the process can no longer use its GPU: after such an error, every call fails.
 
-    Kernels run behind the program's back: an error of Python may come before the report of a kernel that failed. So
-    after any error the GPU is asked whether all is well.
+    Kernels run asynchronously: a Python error may precede the report of a failed kernel. So any error is followed by a
+    check of the GPU.
 
     Args:
-        error: what a batch ended with.
-        device: where it was trained; None if it did not come so far.
+        error: what ended the batch.
+        device: where it was trained; None if training did not start.
     """
     if is_out_of_memory(error):
         return False
@@ -56,14 +56,14 @@ def is_device_lost(error: BaseException, device: torch.device | None) -> bool:
 
 
 def free_memory(device: torch.device) -> None:
-    """Give back what nobody holds any more. To be called outside the ``except``: the error holds what failed."""
+    """Free unused memory. Call it outside the ``except`` block, since the error still refers to the failed tensors."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error, and those that it came from."""
+    """An error and its causes."""
     seen: list[BaseException] = []
     each: BaseException | None = error
     while each is not None and each not in seen:

@@ -11,11 +11,11 @@ from pagnn_bench.records.store import Store
 
 
 class DeviceLost(RuntimeError):
-    """The GPU of this process is in an illegal state: whatever it trains next can only fail."""
+    """The GPU of this process is in an illegal state: all further training would fail."""
 
 
 class Unfinished(RuntimeError):
-    """Something failed; the message is one sentence, and what was finished before is kept."""
+    """A training failed; the message is one sentence, and finished trials are kept."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Outcome:
 
     @classmethod
     def lost(cls, batch: Batch, error: BaseException) -> Outcome:
-        """A batch that the engine running it gave up on."""
+        """The outcome of a batch that its backend gave up on."""
         first_line = next(iter(str(error).strip().splitlines()), "")
         message = f"{type(error).__name__}: {first_line}"
         return cls(batch, collect_provenance(), error=message, traceback=str(error))

@@ -132,7 +132,7 @@ def _run(
     return ending
 
 
-def told_apart(requests: Sequence[Request]) -> dict[str, str]:
+def distinctions(requests: Sequence[Request]) -> dict[str, str]:
     """For every cell (by hash) what tells it from others with its method, data, type and rate; often nothing."""
     cells = [request.cell for request in requests]
     several, settings = len({cell.protocol["name"] for cell in cells}) > 1, set_apart(cells)
@@ -166,10 +166,10 @@ def _print_plan(requests: Sequence[Request], plan: Sequence[Batch], searching: b
     left: dict[str, int] = {}
     for batch in plan:
         left[batch.cell.hash] = left.get(batch.cell.hash, 0) + len(batch.seeds)
-    apart = told_apart(requests)
+    differing = distinctions(requests)
     lines: dict[str, list[Request]] = {}
     for request in requests:
-        own = "" if searching else apart[request.cell.hash]
+        own = "" if searching else differing[request.cell.hash]
         lines.setdefault(f"{request.cell} ({own})" if own else str(request.cell), []).append(request)
     for name, sharing in lines.items():
         todo = sum(left.get(request.cell.hash, 0) for request in sharing)

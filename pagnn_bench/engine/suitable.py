@@ -59,12 +59,12 @@ def suitable(configs: Sequence[Config]) -> tuple[list[Config], dict[str, str]]:
 
 
 def check_suitable(configs: Sequence[Config]) -> None:
-    """Refuse methods that were named but cannot be used on this data, or never, since they see what is hidden."""
+    """Refuse named methods that cannot be used on this data, or on any, since they see what is hidden."""
     for config in configs:
         request = Request.from_config(config)
         name = request.cell.method["name"]
         if build_method(request.cell.method).oracle:
-            raise RequestError(f"method={name}: {SEES}, so nobody can choose it; leave it out, or use `run`.")
+            raise RequestError(f"method={name}: {SEES}, as no real method can; leave it out, or use `run`.")
         _check(request)
 
 

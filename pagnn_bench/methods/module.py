@@ -6,12 +6,12 @@
         def __init__(self, in_channels: int, hidden: int, out_channels: int, dropout: float): ...
         def forward(self, x, edge_index, observed): ...  # logits [n, C]
 
-A module is given what it names: its constructor some of ``in_channels``, ``hidden`` (or ``hidden_channels``),
-``out_channels``, ``num_layers`` (or ``layers``), ``dropout`` and what ``method.args`` holds; its forward some of ``x``
+A module gets the arguments that it names: its constructor any of ``in_channels``, ``hidden`` (or ``hidden_channels``),
+``out_channels``, ``num_layers`` (or ``layers``), ``dropout`` and the keys of ``method.args``; its forward any of ``x``
 [n, d], ``edge_index`` [2, E], ``observed`` bool [n, d] and ``edge_weight`` [E]. It may have two more functions:
 
-* ``loss(self, logits, labels)``: added to the cross entropy while training. Logits of all nodes [n, C] and labels [n],
-  -100 where they are not for training; it may also name what ``forward`` may.
+* ``loss(self, logits, labels)``: added to the cross entropy in training. Gets the logits of all nodes [n, C] and labels
+  [n], -100 for all but training nodes; it may also name the arguments of ``forward``.
 * ``prepare(x, edge_index, observed)``, a static method: called once per mask, before any module is made. Returns
   another x, or a dictionary with some of x, edge_index and edge_weight.
 """
@@ -38,19 +38,19 @@ from pagnn_bench.nn.module_stack import ModuleInputs, ModuleStack, load_member
 from pagnn_bench.nn.network import PARTS
 from pagnn_bench.nn.seeded import seeded
 
-GIVEN = ("x", "edge_index", "observed", "edge_weight")  # what forward may ask for
-IGNORED = -100  # the label that torch's losses pass over
+GIVEN = ("x", "edge_index", "observed", "edge_weight")  # the arguments that forward may name
+IGNORED = -100  # the label that torch's losses ignore
 
 
 @dataclass(frozen=True)
 class ModuleRecipe:
-    """A module by its name, with the numbers that it is made from; refuses at once what cannot be called.
+    """The class of a module and the arguments of its constructor; refuses unsuitable signatures at once.
 
     Attributes:
-        key: the key that names it, for sentences.
+        key: the key that names it, for messages.
         path: ``package.module.Class``.
-        hidden, layers, dropout: handed to a constructor that names them.
-        args: further arguments of the constructor; they win over the others.
+        hidden, layers, dropout: passed to a constructor that names them.
+        args: further arguments of the constructor; they override the others.
     """
 
     key: str
@@ -61,13 +61,14 @@ class ModuleRecipe:
     args: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        made = _Arguments.of(self.module_class)
+        constructor = _Arguments.of(self.module_class)
         for name in self.args:
-            if not (made.any_name or name in made.names):
+            if not (constructor.any_name or name in constructor.names):
                 raise RequestError(
-                    f"method.args.{name}: {self.path} has no such argument, but {', '.join(made.names)}."
+                    f"method.args.{name}: {self.path} has no such argument; it has {', '.join(constructor.names)}."
                 )
-        self._check("its constructor", made, (*self._numbers(1, 1), *self.args), "; give it as method.args")
+        given = (*self._numbers(1, 1), *self.args)
+        self._check("its constructor", constructor, given, "; give it as method.args")
         self._check("forward", self._forward, GIVEN)
         if not {"x", "observed"} & set(self._forward.names):
             raise RequestError(f"{self.who}: forward takes neither x nor observed.")
@@ -103,11 +104,11 @@ class ModuleRecipe:
             if name not in known:
                 names = ", ".join(dict.fromkeys(known))
                 raise RequestError(
-                    f"{self.who}: {what} needs an argument `{name}`, and there is only {names}{hint}."
+                    f"{self.who}: {what} needs an argument `{name}`, but can only get {names}{hint}."
                 )
 
     def _numbers(self, features: int, classes: int) -> dict[str, Any]:
-        """What a constructor may ask for, under all names."""
+        """The values that a constructor may name, under all their names."""
         return {
             "in_channels": features,
             **dict.fromkeys(("hidden", "hidden_channels"), self.hidden),
@@ -117,13 +118,13 @@ class ModuleRecipe:
         }
 
     def _arguments(self, features: int, classes: int) -> dict[str, Any]:
-        """Those that the constructor is called with."""
+        """The arguments of the constructor."""
         return {**_Arguments.of(self.module_class).named(self._numbers(features, classes)), **self.args}
 
     def make(self, features: int, classes: int, seed: int) -> nn.Module:
         """The module for d features and C classes, on the CPU, with the initial weights of a seed."""
         cls, numbers = self.module_class, self._arguments(features, classes)
-        with seeded(seed, torch.device("cpu")):  # so the weights are the same on every device
+        with seeded(seed, torch.device("cpu")):  # for the same weights on every device
             try:
                 module: nn.Module = cls(**numbers)
             except Exception as error:
@@ -132,14 +133,14 @@ class ModuleRecipe:
                 raise RequestError(f"{self.who}: cannot be made with {shown} ({what}).") from error
         if any(nn.parameter.is_lazy(p) for p in module.parameters()):
             raise RequestError(
-                f"{self.who}: has parameters without a shape; use in_channels, no lazy layers."
+                f"{self.who}: has parameters without a shape; use in_channels instead of lazy layers."
             )
         if not any(p.requires_grad for p in module.parameters()):
             raise RequestError(f"{self.who}: has no parameters to train.")
         return module
 
     def check(self, features: int, classes: int) -> None:
-        """Make it once, and refuse one that cannot be made; its own ``prepare`` may give it another d, which waits."""
+        """Refuse a module that cannot be made. Skipped if it has its own ``prepare``, which may change d."""
         if self._prepare is None:
             self.make(features, classes, seed=0)
 
@@ -158,7 +159,7 @@ class ModuleRecipe:
             features: x [n, d].
             context: device, and the seed of what ``prepare`` draws.
             input_rate: dropout on x before the module sees it.
-            **rest: facts and filled features, see :class:`~pagnn_bench.methods.base.Prepared`.
+            **rest: facts and filled-in features, see :class:`~pagnn_bench.methods.base.Prepared`.
         """
         device, classes = context.device, graph.num_classes
         given = self._given(graph, features, context)
@@ -169,7 +170,7 @@ class ModuleRecipe:
         width = given["x"].shape[1]
 
         def network(seeds: Sequence[int], gain: float) -> ModuleStack:
-            # The gain is for our own layers; a module has an initialisation of its own.
+            # The gain is for our own layers; a module initialises itself.
             return ModuleStack([self.make(width, classes, seed) for seed in seeds], inputs, device)
 
         def state(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -186,14 +187,14 @@ class ModuleRecipe:
     def _given(
         self, graph: IncompleteGraph, features: sp.csr_array | np.ndarray, context: Context
     ) -> dict[str, Tensor]:
-        """What forward may ask for, on the device."""
+        """The arguments that forward may name, on the device."""
         values = features if isinstance(features, np.ndarray) else features.toarray()
         known = graph.observed
         mask = torch.from_numpy(known.dense().copy() if known.rows is None else known.rows[:, None])
         given = {
             "x": torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)),
             "edge_index": torch.from_numpy(edge_index(graph.adjacency)),
-            "observed": mask.expand(known.shape),  # one flag a node is not copied
+            "observed": mask.expand(known.shape),  # a view if there is one flag per node
         }
         given = {name: tensor.to(context.device) for name, tensor in given.items()}
         if self._prepare is not None:
@@ -203,7 +204,7 @@ class ModuleRecipe:
         return given
 
     def _prepared_once(self, given: Mapping[str, Tensor], context: Context) -> dict[str, Tensor]:
-        """What the module's own ``prepare`` puts in the place of what was given."""
+        """The arguments that the module's own ``prepare`` replaces."""
         assert self._prepare is not None
         with seeded(context.seed, context.device), torch.no_grad():
             try:
@@ -213,15 +214,15 @@ class ModuleRecipe:
                 what = f"{type(error).__name__}: {error}"
                 raise RequestError(f"{self.who}: its prepare fails ({what}).") from error
         found = {"x": found} if isinstance(found, Tensor) else found
-        fine = isinstance(found, dict) and found.keys() <= {"x", "edge_index", "edge_weight"}
-        if not fine or not all(isinstance(value, Tensor) for value in found.values()):
+        valid = isinstance(found, dict) and found.keys() <= {"x", "edge_index", "edge_weight"}
+        if not valid or not all(isinstance(value, Tensor) for value in found.values()):
             raise RequestError(
-                f"{self.who}: prepare has to return x, or a dictionary of x, edge_index and edge_weight, as tensors."
+                f"{self.who}: prepare must return x, or a dictionary of x, edge_index and edge_weight, as tensors."
             )
         if "x" in found and (found["x"].dim() != 2 or len(found["x"]) != len(given["x"])):
             shape, nodes = list(found["x"].shape), len(given["x"])
             raise RequestError(
-                f"{self.who}: prepare has to return x of {nodes} rows, one a node, not {shape}."
+                f"{self.who}: prepare must return x with {nodes} rows, one per node, not {shape}."
             )
         return {name: tensor.to(context.device) for name, tensor in found.items()}
 
@@ -233,7 +234,7 @@ class _Arguments:
     Attributes:
         names: all of them.
         required: those without a default.
-        any_name: whether it takes others, too (``**kwargs``).
+        any_name: whether it accepts any others (``**kwargs``).
     """
 
     names: tuple[str, ...]
@@ -250,21 +251,21 @@ class _Arguments:
         return cls(tuple(p.name for p in named), required, kwargs)
 
     def named(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of the values that the function names."""
+        """The values that the function names."""
         return {name: value for name, value in values.items() if name in self.names}
 
 
 class Module(Method):
-    """A module of torch or torch_geometric on the attributes with 0 (or NaN) where they are missing.
+    """A module of torch or torch_geometric on the attributes, with 0 (or NaN) for missing ones.
 
     Args:
         module: ``package.module.Class``, importable or in the current directory.
-        hidden, layers, dropout: handed to a constructor that names them.
+        hidden, layers, dropout: passed to a constructor that names them.
         args: further arguments of the constructor.
         nan: missing entries of x are NaN instead of 0.
     """
 
-    on_request = "a network of your own, method.module=mine.MyGNN"
+    on_request = "your own network, method.module=mine.MyGNN"
 
     def __init__(
         self, module: str, hidden: int, layers: int, dropout: float, args: Mapping[str, Any] | None, nan: bool

@@ -1,8 +1,7 @@
-"""Ordinary torch modules as a stack of seeds, with the same interface as networks that are written for stacks.
+"""Ordinary torch modules as a stack of seeds, with the same interface as networks written for stacks.
 
-A layer that is written for a stack does the work of all seeds in one product. A module that knows nothing about stacks
-is evaluated member by member on the whole graph, with the member's slice of the stacked parameters in place of its own
-(:func:`torch.func.functional_call`).
+A layer written for a stack does the work of all seeds in one product. An ordinary module is evaluated member by member
+on the whole graph, with the member's slice of the stacked parameters (:func:`torch.func.functional_call`).
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from pagnn_bench.nn.seeded import seeded
 
 @dataclass(frozen=True)
 class ModuleInputs:
-    """The arguments of the modules, on the device where they live.
+    """The arguments of the modules, on their device.
 
     Attributes:
-        forward: arguments of ``forward`` by name: those that it has of ``x`` [n, d], ``edge_index`` [2, E],
-            ``observed`` bool [n, d] and ``edge_weight`` [E].
+        forward: arguments of ``forward`` by name: any of ``x`` [n, d], ``edge_index`` [2, E], ``observed`` bool [n, d]
+            and ``edge_weight`` [E].
         loss: the same for the module's own ``loss``, with ``labels`` int64 [n], -100 except at training nodes (torch's
             losses ignore -100); None for a module without one.
         nodes: int64 [m] of every part of the split.
@@ -67,7 +66,7 @@ class ModuleStack(StackedNetwork):
     Args:
         modules: the members, which differ only in their weights, on the CPU.
         inputs: the arguments of the members.
-        device: where they will live.
+        device: where they will be trained.
     """
 
     def __init__(self, modules: Sequence[nn.Module], inputs: ModuleInputs, device: torch.device) -> None:
@@ -86,7 +85,7 @@ class ModuleStack(StackedNetwork):
 
     @property
     def first_layer(self) -> tuple[str, ...]:
-        """The weight matrices of the layer that the module made first: what ``protocol.decay=first`` decays."""
+        """The weight matrices of the layer that was created first, which ``protocol.decay=first`` decays."""
         matrices = [name for name, p in self.named_parameters() if p.requires_grad and p.dim() > 2]
         layer = _layer(matrices[0]) if matrices else ""
         return tuple(name for name in matrices if _layer(name) == layer)
@@ -177,9 +176,9 @@ class ModuleStack(StackedNetwork):
                 reason = f"{type(error).__name__}: {error}"
                 raise RequestError(f"{self.inputs.who}: its forward or loss fails ({reason}).") from error
         for (name, tensor), version in zip(given.items(), versions):
-            if tensor._version != version:  # all members and all epochs share them
+            if tensor._version != version:  # all members and epochs share these tensors
                 raise RequestError(
-                    f"{self.inputs.who}: forward changes {name} in place; let it work on {name}.clone()."
+                    f"{self.inputs.who}: forward changes {name} in place; use {name}.clone() there."
                 )
         self._check_logits(logits)
         if training:
@@ -196,13 +195,13 @@ class ModuleStack(StackedNetwork):
         if not isinstance(logits, Tensor) or tuple(logits.shape) != expected:
             shape = list(logits.shape) if isinstance(logits, Tensor) else f"a {type(logits).__name__}"
             raise RequestError(
-                f"{self.inputs.who}: forward has to return logits of shape {list(expected)} "
+                f"{self.inputs.who}: forward must return logits of shape {list(expected)} "
                 f"(nodes, classes), not {shape}."
             )
 
     def _checked_loss(self, extra: Any) -> Tensor:
         if not isinstance(extra, Tensor) or extra.numel() != 1:
-            raise RequestError(f"{self.inputs.who}: loss has to return one number as a tensor.")
+            raise RequestError(f"{self.inputs.who}: loss must return one number as a tensor.")
         return extra.reshape(())
 
 
@@ -213,7 +212,7 @@ def _state(module: nn.Module) -> dict[str, Tensor]:
 
 @contextmanager
 def _inputs_of(layers: Sequence[nn.Module], classes: int) -> Iterator[dict[int, Tensor]]:
-    """The inputs [n, k] of layers with weights that turn them into logits [n, C], by the order of the calls."""
+    """The inputs [n, k] of layers with weights that turn them into logits [n, C], in the order of the calls."""
     numbers, running, hooks = count(), list[int](), []
     inputs: dict[int, Tensor] = {}
 
@@ -246,6 +245,6 @@ def load_member(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 
 def _layer(name: str) -> str:
-    """The layer of a parameter: ``conv1`` of ``conv1:lin:weight``, ``convs:0`` of ``convs:0:lin:weight``."""
+    """The layer of a parameter: ``conv1`` for ``conv1:lin:weight``, ``convs:0`` for ``convs:0:lin:weight``."""
     parts = name.split(":")
     return ":".join(parts[: 2 if len(parts) > 2 and parts[1].isdigit() else 1])

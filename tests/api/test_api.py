@@ -1,4 +1,4 @@
-"""The package from Python: the same trials as from a shell, errors as exceptions, nothing left behind."""
+"""The Python API: the same trials as from a shell, errors as exceptions, no global state left behind."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_run_is_that_of_the_command_line(capsys):
 
 
 def test_a_comparison_ranks_the_trials_of_run(capsys):
-    """Whoever compares first and runs later trains nothing twice; a dry run has nothing to rank."""
+    """Running after comparing trains nothing twice; a dry run has nothing to rank."""
     comparison = compare(method=["mf", "zero"], rate=0.5, progress=False, **{**SHORT, "masks": 2})
     assert capsys.readouterr().out == ""
     frame = comparison.frame()
@@ -80,7 +80,7 @@ def test_a_comparison_ranks_the_trials_of_run(capsys):
     assert "all done already" in capsys.readouterr().out
     means = trials.groupby("method").test_acc.mean() * 100
     assert dict(zip(frame["method"], frame["mean"])) == pytest.approx(means.to_dict())
-    with pytest.raises(RequestError, match="nothing to rank"):
+    with pytest.raises(RequestError, match="leave out dry_run and backend"):
         compare(method="mf", dry_run=True, **SHORT)
 
 
@@ -118,7 +118,7 @@ def test_wrong_requests_are_exceptions():
         "method=nothing: choose one of": {"method": "nothing"},
         "rate=2.0: the missing rate": {"rate": 2.0},
         "methd: there is no such key": {"methd": "mf"},
-        r"method=\[\]: give one value": {"method": []},
+        r"method=\[\]: give at least one value": {"method": []},
         "data.path: data=custom needs the path": {"data": "custom"},
     }
     for sentence, keys in wrong.items():
@@ -126,13 +126,11 @@ def test_wrong_requests_are_exceptions():
             run(**{**SHORT, **keys})  # type: ignore[arg-type]
     graph = load_graph("synthetic", num_nodes=100, num_val=20, train_per_class=5)
     for value in (graph, torch.nn.Linear):  # the whole of a graph would be pages
-        with pytest.raises(RequestError, match=r"give a text, .* a graph by its file\.$") as caught:
+        with pytest.raises(RequestError, match=r"give a string, .* a graph by its file\.$") as caught:
             run(method=value, **SHORT)  # type: ignore[arg-type]
         assert len(str(caught.value)) < 200
         assert "\n" not in str(caught.value)
-    with pytest.raises(
-        RequestError, match=r"^graph: give what load_graph returns, not a value of the type str"
-    ):
+    with pytest.raises(RequestError, match=r"^graph: give a graph from load_graph, not a value of type str"):
         draw_mask("cora")  # type: ignore[arg-type]
     with pytest.raises(RequestError, match=r"^best=0: give a whole number"):
         apply(best=0)
@@ -200,7 +198,7 @@ def test_the_masks_are_those_of_the_trials():
     assert draw_mask(graph, "type2", 0.5, 0, "missing.exact=true").mean() == 0.5
     with pytest.raises(RequestError, match=r"^mask=-1: give a whole number"):
         draw_mask(graph, mask=-1)
-    with pytest.raises(RequestError, match=r"^2 combinations: one graph"):
+    with pytest.raises(RequestError, match=r"^2 combinations: give one graph"):
         load_graph(["cora", "citeseer"])
 
 

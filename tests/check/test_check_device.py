@@ -1,4 +1,4 @@
-"""The command, on devices that are right, wrong, fickle, lost or not there."""
+"""The command on devices that are correct, wrong, inconsistent, lost or absent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(autouse=True)
 def small(tmp_path, monkeypatch):
-    """Two methods on a small graph, away from all data and results."""
+    """Two methods on a small graph, without real data or results."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PAGNN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -47,7 +47,7 @@ def check(*words: str) -> tuple[int, dict]:
 
 
 def spoil(monkeypatch, error):
-    """PaGNN's aggregated input, on the other device only: G plus whatever ``error`` gives next."""
+    """PaGNN's aggregated input, on the other device only: G plus the next value of ``error``."""
     right = PaGNN.signal
 
     def wrong(self, graph, context):
@@ -142,7 +142,7 @@ def test_a_lost_device_ends_the_check_and_keeps_what_is_finished(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "sentence"),
     [
         (["--device", "tpu"], "device=tpu: choose auto, cpu, cuda"),
         (["--device", "cuda:7"], "device=cuda:7: torch sees"),
@@ -150,14 +150,14 @@ def test_a_lost_device_ends_the_check_and_keeps_what_is_finished(monkeypatch):
         (["--results", "nowhere"], "--results nowhere: there is no such folder."),
     ],
 )
-def test_a_wrong_request_is_refused_in_a_sentence(words, told, capsys):
+def test_a_wrong_request_is_refused_in_a_sentence(words, sentence, capsys):
     assert main(["check-device", *words]) == 2
-    assert told in capsys.readouterr().err
+    assert sentence in capsys.readouterr().err
     assert list(Path.cwd().iterdir()) == []
 
 
 def test_waits_are_counted_by_epoch(monkeypatch):
-    """A loop with two reads and one synchronisation an epoch, and five reads before it."""
+    """A loop with two reads and one synchronisation per epoch, and five reads before it."""
     modes: list[object] = []
     monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", modes.append)
     monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)

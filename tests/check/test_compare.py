@@ -26,7 +26,7 @@ def _name(function) -> str:
 
 
 class Rounding(TorchDispatchMode):
-    """Every product, sum and function is off by one unit in the last place, or not."""
+    """Every product, sum and function is randomly off by one unit in the last place."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Rounding(TorchDispatchMode):
 
 
 class TF32(TorchDispatchMode):
-    """Factors of dense products have ten bits behind the point."""
+    """Factors of dense products have ten fractional bits."""
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         dense = all(arg.layout == torch.strided for arg in args if isinstance(arg, Tensor))
@@ -78,8 +78,8 @@ def test_every_quantity_is_compared(seen, name):
     other = replace(seen, **{name: [np.array([1.0, -4.0, 2.2], dtype=np.float32)]})
     found = differences(seen, other)
     assert found == {key: pytest.approx(0.05) if key == name else 0 for key in QUANTITIES}
-    [told] = excesses(found, learned=False)
-    assert told == f"{name} differ by 5.0e-02 (at most {LIMITS[name]:.0e})"
+    [sentence] = excesses(found, learned=False)
+    assert sentence == f"{name} differ by 5.0e-02 (at most {LIMITS[name]:.0e})"
 
 
 @pytest.mark.parametrize("wrong", [[1.0, math.nan, 2.0], [1.0, math.inf, 2.0], [1.0, -4.0]])
@@ -102,7 +102,7 @@ def test_what_follows_from_a_learned_filling_is_as_exact_as_the_filling():
     assert excesses({**seen, "filled": 2 * LEARNED}, learned=True) != []
 
 
-def test_a_cpu_repeats_itself_exactly_and_a_gpu_but_for_rounding():
+def test_a_cpu_repeats_itself_exactly_and_a_gpu_up_to_rounding():
     seen = dict.fromkeys(QUANTITIES, 0.0) | {"logits": LIMITS["logits"] / 2}
     assert repeat_excesses(seen, CPU, learned=False) == ["logits differ by 1.0e-05 (not at all on a CPU)"]
     assert repeat_excesses(seen, GPU, learned=False) == []

@@ -1,4 +1,4 @@
-"""Numbers for a device come from the CPU: ``meta`` stands for a device that has no numbers of its own."""
+"""Random numbers for a device come from the CPU: ``meta`` stands for a device that cannot draw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the command line share."""
+"""Helpers for the tests of the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RUN = ["run", "data=synthetic", "protocol=quick", "masks=1", "seeds=1", "device=
 
 
 def refusal(capsys: pytest.CaptureFixture[str], folder: Path, arguments: list[str]) -> str:
-    """The sentence with which a wrong request is refused; checks that it is one, and that nothing was created."""
+    """The message that refuses a wrong request; checks that it is one sentence and that nothing was created."""
     before = sorted(folder.rglob("*"))
     assert main(arguments) == 2
     error = capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""``pagnn-bench apply``: a folder that explains itself, and can be used without this package's stacks."""
+"""``pagnn-bench apply``: a folder with its own description, usable without this package's stacks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MyGNN(torch.nn.Module):
 
 
 def follow_the_page(folder: Path) -> np.ndarray:
-    """Run the lines of Python of the README in a process of its own, in the folder; the logits."""
+    """Run the Python lines of the README in a separate process in the folder; return the logits."""
     [code] = re.findall(
         r"^```python\n(.*?)^```", (folder / "README.md").read_text(), re.DOTALL | re.MULTILINE
     )
@@ -55,7 +55,7 @@ def test_the_weights_load_by_the_lines_of_the_page(method, capsys):
     Path("own_gat.py").write_text(MODULE)
     own = ["method.module=own_gat.MyGNN", "method.args.heads=3"] if method == "module" else []
     assert main([*APPLY, f"method={method}", *own]) == 0
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     about = json.loads(Path("out/apply.json").read_text())
     seed = about["best_seeds"][0]
     assert about["weights"]["largest_difference_of_logits"] < 1e-5
@@ -63,26 +63,26 @@ def test_the_weights_load_by_the_lines_of_the_page(method, capsys):
     np.testing.assert_allclose(softmax(logits), saved["by_seed"][saved["seeds"] == seed][0], atol=1e-5)
     np.testing.assert_allclose(saved["mean"], saved["by_seed"].mean(axis=0), atol=1e-6)
     np.testing.assert_allclose(saved["spread"], saved["by_seed"].std(axis=0, ddof=1), atol=1e-6)
-    # All nodes; the accuracy that is told is that of the mean.
+    # All nodes are predicted; the printed accuracy is that of the mean.
     labels, test = saved["given"], saved["part"] == "test"
     accuracy = (saved["mean"].argmax(axis=1) == labels)[test].mean()
-    assert f"test accuracy {100 * accuracy:.2f} %" in told
+    assert f"test accuracy {100 * accuracy:.2f} %" in printed
     assert len(saved["mean"]) == len(np.load(f"out/embeddings-seed{seed}.npz")["embeddings"]) == 800
     if method == "fp":
         filled = np.load("out/attributes.npz")
         known = filled["observed"]
         assert 0.4 < known.mean() < 0.6
         assert np.isin(filled["values"][known], (0, 1)).all()
-        assert f"{(~known).sum():,} attributes filled in" in told
+        assert f"{(~known).sum():,} attributes filled in" in printed
     else:
         assert not Path("out/attributes.npz").exists()
-        assert f"no completed attributes: {method} works without filling in attributes" in told
+        assert f"no completed attributes: {method} works without filling in attributes" in printed
 
 
-def test_what_the_folder_says_of_itself(capsys):
+def test_the_description_in_the_folder(capsys):
     assert main(["run", "method=fp", *SHORT, "masks=1"]) == 0
     assert main([*APPLY, "--best", "2"]) == 0
-    assert "2 of 2 recorded trials trained again with the same test accuracy" in capsys.readouterr().out
+    assert "2 of 2 recorded trials retrained with the same test accuracy" in capsys.readouterr().out
     about = json.loads(Path("out/apply.json").read_text())
     assert {path.name for path in Path("out").iterdir()} == {"apply.json", *about["files"]}
     for name, digest in about["files"].items():
@@ -96,8 +96,8 @@ def test_what_the_folder_says_of_itself(capsys):
     assert str(Path.cwd()) not in Path("out/apply.json").read_text() + Path("out/README.md").read_text()
 
 
-def test_a_record_that_differs_is_told(capsys):
-    """As if another version had trained it: the record of seed 0 says something else."""
+def test_a_record_that_differs_is_reported(capsys):
+    """As if another version had trained it: the record of seed 0 has another accuracy."""
     assert main(["run", "method=mf", *SHORT, "masks=1"]) == 0
     from pagnn_bench.records.store import Store
 
@@ -107,10 +107,9 @@ def test_a_record_that_differs_is_told(capsys):
     other = {**trial.record, "test_acc": trial.record["test_acc"] - 0.05}
     store.save(cell, 0, [other], {}, {}, generation=1)
     assert main([*APPLY, "method=mf"]) == 0
-    assert (
-        "1 of 2 recorded trials trained again with the same test accuracy; the largest difference is +5.00 points"
-        in (capsys.readouterr().out)
-    )
+    printed = capsys.readouterr().out
+    assert "1 of 2 recorded trials retrained with the same test accuracy" in printed
+    assert "the largest difference is +5.00 points" in printed
     about = json.loads(Path("out/apply.json").read_text())
     assert [row["record"] for row in about["seeds"]] == ["differs", "equal"]
 
@@ -127,10 +126,9 @@ def test_tables_as_csv_take_the_place_of_an_earlier_folder():
     np.testing.assert_array_equal(observed, arrays["observed"])
     predictions = pd.read_csv("out/predictions.csv", index_col="node")
     assert (predictions.filter(like="p_").to_numpy().argmax(axis=1) == predictions["predicted"]).all()
-    assert sorted(path.name for path in Path().iterdir()) == [
-        "out",
-        "results",
-    ]  # nothing half-written is left
+    assert sorted(path.name for path in Path().iterdir()) == ["out", "results"], (
+        "nothing half-written is left"
+    )
 
 
 def test_parquet():
@@ -154,7 +152,7 @@ def test_a_training_that_breaks_off_is_exit_code_1(capsys):
     assert main([*APPLY, "method=module", "method.module=broken_gat.MyGNN"]) == 1
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith(
-        "pagnn-bench: module on synthetic, type1, rate 0.5: RequestError: method.module=broken_gat.MyGNN: "
+        "pagnn-bench: module on synthetic, type1, rate 0.5: method.module=broken_gat.MyGNN: "
     )
     assert not Path("out").exists()
 
@@ -165,23 +163,23 @@ def test_refusals(folder, capsys, monkeypatch):
     Path("file").write_text("mine")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     wrong = {
-        ("-o", "full"): "-o full: holds notes.txt, which apply did not write; give a new or an empty folder.",
+        ("-o", "full"): "-o full: holds notes.txt, which apply did not write; give a new or empty folder.",
         ("-o", "file"): "-o file: this is a file; give the name of a folder.",
         (
             "-o",
             "file/out",
-        ): f"-o file/out: cannot be made in {Path('file').absolute()}, which is no folder to write to.",
+        ): f"-o file/out: cannot be made, because {Path('file').absolute()} is not a writable folder.",
         ("-o", "."): "-o .: this folder is in use; give the name of a new one.",
         ("--format", "xls"): "format=xls: choose one of npz, csv, parquet.",
-        ("--format", "parquet"): "format=parquet: Parquet needs the package pyarrow; "
-        "pip install 'pagnn-bench[parquet]' brings it.",
+        ("--format", "parquet"): "format=parquet: Parquet needs the package pyarrow: "
+        "pip install 'pagnn-bench[parquet]'.",
         ("--best", "none"): "--best none: give a whole number of at least 1.",
         (
             "masks=2",
         ): "masks=2: apply works on one incomplete graph; give masks=1, or the index of a mask, masks=[2].",
         ("method=fp,mf",): "2 combinations: apply takes one method on one graph.",
         ("lr=1",): "lr: there is no such key; `pagnn-bench run --cfg job` shows all keys.",
-        ("what",): "'what': give KEY=VALUE as a text, or key=value as an argument.",
+        ("what",): "'what': give 'KEY=VALUE' as a string, or key=value as an argument.",
     }
     for words, sentence in wrong.items():
         assert refusal(capsys, folder, [*APPLY, *words]) == sentence

@@ -1,4 +1,4 @@
-"""The front door: answers at once, shows its configuration, completes, and leaves in good order."""
+"""The front door: quick answers, the shown configuration, completion, clean exits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_list_shows_every_choice_with_its_description(capsys):
     assert one_group.splitlines()[0] == "missing="
 
 
-def test_list_shows_choices_of_ones_own_too(capsys, folder):
+def test_list_shows_the_users_own_choices(capsys, folder):
     (folder / "method").mkdir()
     (folder / "method/mine.yaml").write_text("name: mine\ndescription: my own\n")
     (folder / "method/bare.yaml").write_text("")
@@ -61,8 +61,8 @@ def test_list_shows_choices_of_ones_own_too(capsys, folder):
 
 
 @pytest.mark.parametrize("command", [["list"], [*RUN, "method=mf"], ["run", "method=mf", "--cfg", "job"]])
-def test_a_file_of_ones_own_that_ours_would_hide_is_refused(capsys, folder, command):
-    """Hydra takes the packaged file of a name: who has changed a copy of it would train with the old settings."""
+def test_an_own_file_that_ours_would_hide_is_refused(capsys, folder, command):
+    """Hydra prefers the packaged file, so a changed copy of the same name would silently have no effect."""
     (folder / "method").mkdir()
     packaged = (PACKAGED / "method/mf.yaml").read_text(encoding="utf-8")
     (folder / "method/mf.yaml").write_text(packaged.replace("label: MF", "label: My MF"), encoding="utf-8")
@@ -88,7 +88,7 @@ def test_the_configuration_is_shown_instead_of_run(capsys, folder, flags):
 
 
 def test_the_origin_of_the_configuration_is_shown_once(folder):
-    """In a process of its own, since Hydra leaves a log handler behind that outlives the captured output."""
+    """In a separate process, since Hydra leaves a log handler behind that outlives the captured output."""
     command = [Path(sys.executable).with_name("pagnn-bench"), "run", "method=zero", "--info", "defaults"]
     answer = subprocess.run(command, capture_output=True, text=True)
     assert (answer.returncode, answer.stderr) == (0, "")
@@ -126,7 +126,7 @@ COMPLETIONS = {
 
 @pytest.mark.parametrize(("line", "expected"), COMPLETIONS.items())
 def test_completion(capsys, monkeypatch, line, expected):
-    """As Hydra's script for bash asks for it."""
+    """As Hydra's bash script requests it."""
     monkeypatch.setenv("COMP_LINE", line)
     monkeypatch.setenv("COMP_POINT", str(len(line)))
     assert main(["-sc", "query=bash"]) == 0

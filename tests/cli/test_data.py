@@ -1,4 +1,4 @@
-"""``pagnn-bench data``: what it prints, what it changes, what it returns."""
+"""``pagnn-bench data``: its output, effects and exit codes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def no_sources(monkeypatch):
 
 @pytest.fixture
 def citeseer(real_root, tmp_path):
-    """A folder with Citeseer alone."""
+    """A folder with only Citeseer."""
     shutil.copytree(
         real_root / "Citeseer" / "raw", tmp_path / "Citeseer" / "raw", copy_function=shutil.copyfile
     )
@@ -72,7 +72,7 @@ def test_list_and_verify_with_real_files(real_root, capsys):
 
 
 @pytest.mark.real_data
-def test_a_damaged_file_is_told_and_replaced_by_force(citeseer, capsys, monkeypatch):
+def test_a_damaged_file_is_reported_and_replaced_by_force(citeseer, capsys, monkeypatch):
     path, *_ = TABLE["citeseer"]["graph"][0]
     good = (citeseer / path).read_bytes()
     (citeseer / path).write_bytes(b"odd")

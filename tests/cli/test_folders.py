@@ -1,4 +1,4 @@
-"""A results folder that is not there: a typo where it was named, a fresh start where it was not."""
+"""A results folder that does not exist: a typo if it was named, a fresh start if not."""
 
 from __future__ import annotations
 

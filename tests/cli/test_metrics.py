@@ -1,4 +1,4 @@
-"""``pagnn-bench tables --metric``: what newer records have, and an empty entry where older ones do not."""
+"""``pagnn-bench tables --metric``: values of newer records, empty entries for older ones."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_accuracy_is_what_is_shown_without_it(mixed, capsys):
     ("arguments", "words"),
     [
         (["--metric", "f1"], f"--metric f1: choose one of {', '.join(METRICS)}."),
-        (["--metric", "rmse", "--compare", "paper"], "only accuracies are published there"),
+        (["--metric", "rmse", "--compare", "paper"], "only accuracies were published"),
         (["--metric", "rmse", "--table", "timing"], "leave out --table timing"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A module of one's own from the command line: found in the current directory, trained, told apart in tables."""
+"""The user's own module from the command line: found in the current directory, trained, distinguished in tables."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def test_arguments_make_cells_of_their_own(capsys, folder, mine):
     assert main([*OWN, "method.args={depth: 3}"]) == 0
     assert "all done already" in capsys.readouterr().out
     assert refusal(capsys, folder, [*OWN, "method.args.deep=2"]) == (
-        "method.args.deep: mine_module.Mine has no such argument, "
-        "but in_channels, hidden, out_channels, dropout, depth."
+        "method.args.deep: mine_module.Mine has no such argument; "
+        "it has in_channels, hidden, out_channels, dropout, depth."
     )
     assert refusal(capsys, folder, [*OWN, "method.arg.depth=2"]).startswith(
         "method.arg.depth: there is no such"
@@ -80,7 +80,7 @@ def test_the_experiment_on_backbones_has_thirty_cells(capsys, folder):
 
 @pytest.mark.parametrize("words", [["method=module", "method.module"], ["method=mf", "method.network"]])
 def test_what_cannot_be_made_is_refused_before_anything_is_trained(capsys, folder, words):
-    """PNA needs statistics of the graph, and says so only when its layers are made."""
+    """PNA needs statistics of the graph, but complains only when its layers are made."""
     key = words[1]
     sentence = refusal(capsys, folder, [*RUN, words[0], f"{key}=torch_geometric.nn.PNA"])
     assert sentence.startswith(f"{key}=torch_geometric.nn.PNA: cannot be made with in_channels=")

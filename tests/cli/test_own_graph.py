@@ -1,4 +1,4 @@
-"""What docs/data.md tells is so: a graph with gaps, from the file to the table."""
+"""docs/data.md is right: a graph with gaps, from the file to the table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHORT = [
 
 
 def block(language: str, words: str) -> str:
-    """The block of the page that has these words in it."""
+    """The block of the page that contains these words."""
     [found] = [
         text for text in re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.M) if words in text
     ]
@@ -46,15 +46,15 @@ def test_the_example_of_the_page(capsys):
     exec(block("python", "load_digits"), {})
     [words] = commands_in(block("bash", "threads=1"))
     assert main([*words, "device=cpu"]) == 0
-    told, written = capsys.readouterr().out, block("text", "on digits")
-    assert told.count("4 trials on 2 splits") == 3
-    assert accuracies(told).keys() == accuracies(written).keys() == {"MF", "PaGNN-N", "FP"}
-    for name, value in accuracies(told).items():
+    printed, written = capsys.readouterr().out, block("text", "on digits")
+    assert printed.count("4 trials on 2 splits") == 3
+    assert accuracies(printed).keys() == accuracies(written).keys() == {"MF", "PaGNN-N", "FP"}
+    for name, value in accuracies(printed).items():
         assert value == pytest.approx(accuracies(written)[name], abs=1)
     assert main([*words, "device=cpu"]) == 0
     again = capsys.readouterr().out
     assert "all done already" in again
-    assert accuracies(again) == accuracies(told)
+    assert accuracies(again) == accuracies(printed)
     # Further hiding on top: mean filling is wrong by about a standard deviation, diffusion by less.
     assert main([*words, "device=cpu", "rate=0.2", "method=mf,fp"]) == 0
     errors = re.findall(
@@ -105,8 +105,8 @@ def write_graphml() -> list[str]:
 
 
 def test_one_graph_through_every_door(capsys):
-    """Columns may come in another order from GraphML (b is complete and seen first), so that one is only run."""
-    told = []
+    """GraphML may order columns differently (b is complete and seen first), so it is only run."""
+    printed = []
     for door in (write_npz, write_data, write_tables, write_graphml):
         words = [
             "run",
@@ -118,9 +118,11 @@ def test_one_graph_through_every_door(capsys):
             *SHORT,
         ]
         assert main([*words, f"results_dir={door.__name__}"]) == 0
-        told.append(re.findall(r"^MF on mine, natural, rate 0: .*$", capsys.readouterr().out, re.MULTILINE))
-    assert told[0] == told[1] == told[2]
-    assert len(told[3]) == 1
+        printed.append(
+            re.findall(r"^MF on mine, natural, rate 0: .*$", capsys.readouterr().out, re.MULTILINE)
+        )
+    assert printed[0] == printed[1] == printed[2]
+    assert len(printed[3]) == 1
 
 
 def test_wrong_files_are_refused_in_one_sentence(folder, capsys):
@@ -130,7 +132,7 @@ def test_wrong_files_are_refused_in_one_sentence(folder, capsys):
     Path("notes.csv").write_text("a,topic\nhello,1\n")
     wrong = {
         (): "data.edges=edges.csv: 1 of 4 ends name no node, such as 99",
-        ("data.label=subject",): "data.label=subject: there is no such column",
+        ("data.label=subject",): "data.label=subject: no such column",
         ("data.nodes=notes.csv",): "data.nodes=notes.csv: the column a is text, such as hello",
         ("data.nodes=absent.csv",): "data.nodes=absent.csv: there is no such file.",
     }

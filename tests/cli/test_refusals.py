@@ -1,4 +1,4 @@
-"""Wrong requests: each is refused in one sentence that names what is wrong with it, before anything is written."""
+"""Wrong requests: each is refused in one sentence that names the mistake, before anything is written."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ WRONG: dict[str, tuple[str, tuple[str, ...]]] = {
     "protocol.weight_decay=-1": ("protocol.weight_decay=-1.0", ("not below 0",)),
     "protocol.patience=0": ("protocol.patience=0", WHOLE),
     "data.num_nodes=1000000000": ("data.num_nodes=1000000000", ("from 4 to 1e+08",)),
-    "data.num_nodes=10": ("data.num_nodes=10", ("two for each class", "data.num_classes=7")),
+    "data.num_nodes=10": ("data.num_nodes=10", ("two per class", "data.num_classes=7")),
     "data.homophily=2": ("data.homophily=2.0", ("from 0 to 1",)),
     "data.num_val=0": ("data.num_val=0", WHOLE),
     "~method": ("method", ("pagnn-bench list method", "name:")),
@@ -102,7 +102,7 @@ WRONG: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def check_refusal(sentence: str, start: str, offered: Iterable[str]) -> None:
-    """A sentence of the form «key=value: choices.»."""
+    """A sentence of the form "key=value: choices."."""
     assert sentence.startswith(f"{start}: ")
     assert sentence.endswith(".")
     for choice in offered:
@@ -257,7 +257,7 @@ def test_unknown_commands_and_groups(capsys, folder):
     assert refusal(capsys, folder, ["list", "data", "method"]) == "list: unrecognized arguments: method."
 
 
-# -- A method of one's own, on its way -----------------------------------------------------------------------
+# -- The user's own method -----------------------------------------------------------------------
 
 MINE = {
     "import torch\nclass Mine(\n": "method._target_=mine.Mine: cannot be imported (SyntaxError: ",
@@ -271,7 +271,7 @@ MINE = {
 
 
 @pytest.mark.parametrize(("code", "sentence"), MINE.items(), ids=range(len(MINE)))
-def test_a_slip_in_a_method_of_ones_own_is_told_in_a_sentence(capsys, folder, monkeypatch, code, sentence):
+def test_a_mistake_in_an_own_method_is_one_sentence(capsys, folder, monkeypatch, code, sentence):
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.delitem(sys.modules, "mine", raising=False)

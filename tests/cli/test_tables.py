@@ -1,4 +1,4 @@
-"""``pagnn-bench tables`` where there is little, nothing or something broken to show."""
+"""``pagnn-bench tables`` with few, no or damaged results."""
 
 from __future__ import annotations
 

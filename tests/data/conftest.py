@@ -1,4 +1,4 @@
-"""Configurations as the YAML files have them."""
+"""Configurations from the YAML files."""
 
 from __future__ import annotations
 

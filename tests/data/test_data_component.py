@@ -1,4 +1,4 @@
-"""The largest component keeps its nodes, their links, attributes, labels and parts of the split, and nothing else."""
+"""The largest component keeps exactly its nodes with their links, attributes, labels and parts of the split."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_part_without_nodes_is_refused():
 
 @pytest.mark.parametrize(("name", "nodes"), [("cora", 2485), ("citeseer", 2120)])
 def test_real_graphs(real_root, name, nodes):
-    """As every paper that trains on it has it."""
+    """The counts that papers report."""
     from pagnn_bench.config.sweep import compose_combinations
     from pagnn_bench.data import load_graph
 

@@ -1,4 +1,4 @@
-"""A file of the user's own is read in every documented form, and every mistake in it gets its own sentence."""
+"""The user's own file is read in every documented form, and every mistake in it gets its own message."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_missing_entries_as_nan_or_by_a_mask_are_the_same_graph(load):
     assert graph.natural_share == pytest.approx(GAPS.mean())
     assert graph.checksum != load(DENSE).checksum
     csr = {**DENSE, **SPARSE, "features": None}
-    for senseless in (1e9, np.inf, 0):  # whatever stands at a missing entry
+    for senseless in (1e9, np.inf, 0):  # the value at a missing entry does not matter
         spoiled = np.where(GAPS, senseless, FEATURES)
         assert load({**DENSE, "features": spoiled, "observed": ~GAPS}).checksum == graph.checksum
         assert load({**DENSE, "features": spoiled, **SPARSE_MASK}).checksum == graph.checksum
@@ -123,26 +123,26 @@ def test_a_masked_category_is_no_category(load):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"observed": ~GAPS[:, 1:]}, r"features have the shape \[60, 8\], but observed has \[60, 7\]"),
-        ({"observed": FEATURES + 1}, "observed is true or false for every attribute"),
-        ({"observed": ~GAPS[0]}, "observed is true or false for every attribute"),
+        ({"observed": ~GAPS[:, 1:]}, r"features have shape \[60, 8\], but observed has \[60, 7\]"),
+        ({"observed": FEATURES + 1}, "observed must be true or false for every attribute"),
+        ({"observed": ~GAPS[0]}, "observed must be true or false for every attribute"),
         ({"observed": np.zeros(FEATURES.shape, dtype=bool)}, "all attributes are missing"),
-        ({**SPARSE_MASK, "observed_shape": np.array([3, 3])}, "observed_data, .* are no CSR matrix"),
+        ({**SPARSE_MASK, "observed_shape": np.array([3, 3])}, "observed_data, .* do not form a CSR matrix"),
         ({"features": None}, "the key features is missing; the file has edges, labels"),
         ({"edges": None}, "the key edges is missing"),
-        ({"labels": np.minimum(LABELS, 0)}, "all labelled nodes are of one class"),
+        ({"labels": np.minimum(LABELS, 0)}, "all labelled nodes have the same class"),
         (
             {"labels": np.where(LABELS < 0, -1, LABELS + 1)},
-            "no node is of class 0; classes are counted from 0",
+            "class 0 has no nodes",
         ),
         ({"labels": None}, "the key labels is missing"),
-        ({"labels": np.where(LABELS < 0, np.nan, LABELS)}, "labels are one integer a node"),
-        ({"labels": LABELS[:, None]}, "labels are one integer a node"),
-        ({"labels": LABELS[:-1]}, "60 rows of features but 59 labels"),
+        ({"labels": np.where(LABELS < 0, np.nan, LABELS)}, "labels must be one integer per node"),
+        ({"labels": LABELS[:, None]}, "labels must be one integer per node"),
+        ({"labels": LABELS[:-1]}, "60 rows of features do not match 59 labels"),
         ({"features": np.where(FEATURES > 0, np.inf, 0)}, "finite"),
         ({"features": np.full(FEATURES.shape, np.nan)}, "all attributes are missing"),
-        ({"features": FEATURES.astype(str)}, "features are one row of numbers a node"),
-        ({"features": FEATURES[0]}, "features are one row of numbers a node"),
+        ({"features": FEATURES.astype(str)}, "features must be one row of numbers per node"),
+        ({"features": FEATURES[0]}, "features must be one row of numbers per node"),
         ({"features": FEATURES.astype(object)}, "plain arrays .*allow_pickle=False"),
         ({"edges": EDGES + 1}, "but the nodes are 0 to 59"),
         ({"edges": np.zeros((3, 3), dtype=int)}, r"shape \[3, 3\]"),
@@ -150,9 +150,9 @@ def test_a_masked_category_is_no_category(load):
         (SPLIT | {"val_idx": np.arange(5, 20)}, "disjoint"),
         (SPLIT | {"val_idx": None}, "the key val_idx is missing"),
         (SPLIT | {"test_idx": np.array([59])}, "no label"),
-        (SPARSE | {"features_indices": CSR.indices + 1}, "are no CSR matrix"),
-        (SPARSE | {"features_indptr": CSR.indptr[::-1]}, "are no CSR matrix"),
-        (SPARSE | {"features_shape": np.array([61, 8])}, "are no CSR matrix"),
+        (SPARSE | {"features_indices": CSR.indices + 1}, "do not form a CSR matrix"),
+        (SPARSE | {"features_indptr": CSR.indptr[::-1]}, "do not form a CSR matrix"),
+        (SPARSE | {"features_shape": np.array([61, 8])}, "do not form a CSR matrix"),
         (SPARSE | {"features_shape": None}, "the key features_shape is missing"),
     ],
 )
@@ -187,7 +187,7 @@ def test_a_split_that_is_not_there(load):
         load(DENSE, split="file")
 
 
-@pytest.mark.parametrize("content", [b"", b"plain text", b"PK\x03\x04 cut short"])
+@pytest.mark.parametrize("content", [b"", b"plain text", b"PK\x03\x04 truncated"])
 def test_not_an_archive(tmp_path, data_config, content):
     (tmp_path / "odd.npz").write_bytes(content)
     with pytest.raises(RequestError, match=r"not an \.npz file"):
@@ -199,7 +199,7 @@ def test_a_member_that_is_no_array(tmp_path, data_config):
     np.savez(path, **{key: value for key, value in DENSE.items() if key != "features"})
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("features.npy", "some text")
-    with pytest.raises(RequestError, match="features is no array"):
+    with pytest.raises(RequestError, match="features is not an array"):
         load_graph(data_config("custom", path=str(path)))
 
 

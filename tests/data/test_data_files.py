@@ -1,4 +1,4 @@
-"""No byte is interpreted unchecked, no file is half written, and a missing file is sought in every source."""
+"""Files are checked before use, written whole or not at all, and sought in every source if missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sha256(content: bytes) -> str:
 
 
 class Touch:
-    """A pickle of this creates a file when it is loaded."""
+    """Its pickle creates a file when loaded."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -33,7 +33,7 @@ class Touch:
 
 
 class StubSource:
-    """Offers the contents it is given, and remembers whether it was asked."""
+    """A source with the given contents that records whether it was used."""
 
     def __init__(self, title: str, contents: dict[str, bytes], broken: bool = False):
         self.title, self.contents, self.broken, self.asked = title, contents, broken, False
@@ -50,7 +50,7 @@ class StubSource:
 
 @pytest.fixture
 def toy_table(monkeypatch):
-    """A dataset ``toy`` that either two files or one other file can serve."""
+    """A dataset ``toy`` with two alternative sets of files: a pair, or another single file."""
     alternatives = [{"a/one": sha256(b"1"), "a/two": sha256(b"2")}, {"b/both": sha256(b"12")}]
     monkeypatch.setitem(TABLE, "toy", {"graph": alternatives})
     return alternatives
@@ -157,7 +157,7 @@ def test_when_no_source_delivers_one_sentence_says_all(tmp_path, monkeypatch, to
         str(tmp_path / "a"),
         str(tmp_path / "b"),
         "first (no route to host)",
-        "second (it has another file",
+        "second (its b/both is a different file",
         "PAGNN_DATA",
         "`pagnn-bench data fetch toy`",
     ):

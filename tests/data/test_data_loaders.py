@@ -1,4 +1,4 @@
-"""Which loader makes a graph: one of ours by its short name, another by its path."""
+"""The choice of a loader: ours by their short names, others by their paths."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pagnn_bench.data import Loader, load_graph
         ("nowhere.RING", r"data.source=nowhere.RING: cannot be imported \(No module named 'nowhere'\)"),
         (
             "pagnn_bench.data.load_graph",
-            "data.source=pagnn_bench.data.load_graph: is not a pagnn_bench.data.Loader",
+            "data.source=pagnn_bench.data.load_graph: this is not a pagnn_bench.data.Loader",
         ),
     ],
 )
@@ -32,8 +32,8 @@ def test_unknown_source(data_config, source, sentence):
         load_graph(data_config("cora", source=source))
 
 
-def test_a_loader_of_somebody_else_reads_its_own_keys_only(data_config, monkeypatch):
-    """Named by its path; what it does not read is refused, as with our own."""
+def test_a_foreign_loader_reads_its_own_keys_only(data_config, monkeypatch):
+    """Named by its path; keys it does not read are refused, as with our own."""
     keys = {"graph_seed": whole(0)}
     loader = Loader(
         lambda config: load_graph(data_config("synthetic", graph_seed=config["graph_seed"])), keys=keys

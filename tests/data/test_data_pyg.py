@@ -70,13 +70,13 @@ def test_a_dataset_without_files(load):
         ({"dataset": None}, "data.dataset=None: give the name of a class"),
         ({"dataset": "NoSuchDataset"}, "data.dataset=NoSuchDataset: give the name of a class"),
         ({"dataset": "no_such_module.Tiny"}, "give the name of a class"),
-        ({"dataset": "tiny_dataset.torch"}, "cannot make it"),
+        ({"dataset": "tiny_dataset.torch"}, "cannot load it"),
         ({"args": None}, "data.args=None: give arguments by name"),
-        ({"args": {"colour": "red"}}, "cannot make it .*colour"),
-        ({"args": {"name": "broken"}}, "cannot make it .*ConnectionError: no network"),
+        ({"args": {"colour": "red"}}, "cannot load it .*colour"),
+        ({"args": {"name": "broken"}}, "cannot load it .*ConnectionError: no network"),
         ({"args": {"name": "no_features"}}, "needs node features"),
-        ({"args": {"name": "half"}}, "labels are one integer a node"),
-        ({"args": {"name": "multilabel"}}, "labels are one integer a node"),
+        ({"args": {"name": "half"}}, "labels must be one integer per node"),
+        ({"args": {"name": "multilabel"}}, "labels must be one integer per node"),
         ({"split": "dataset"}, "choose one of random, auto"),
     ],
 )
@@ -86,7 +86,7 @@ def test_mistakes(load, keys, words):
 
 
 def test_a_heterophilous_graph_by_its_own_name(tmp_path):
-    """A tiny stand-in for the file that torch_geometric would download; the real ones were out of reach."""
+    """A tiny substitute for the file that torch_geometric would download; we could not reach the real ones."""
     raw = tmp_path / "pyg/HeterophilousGraphDataset-name=Roman-empire/roman_empire/raw"
     raw.mkdir(parents=True)
     node = np.arange(60)

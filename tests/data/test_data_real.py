@@ -52,7 +52,7 @@ def load(data_config, real_root):
 
 @pytest.fixture
 def copy(real_root, tmp_path):
-    """Copies of the files of a dataset in a folder of their own."""
+    """Copies of the files of a dataset in a new folder."""
 
     def copy_files(name: str) -> Path:
         for alternatives in TABLE[name].values():
@@ -159,7 +159,7 @@ PACKAGES = {
 
 @pytest.fixture(scope="session")
 def within_reach(tmp_path_factory) -> Callable[[type[Package]], Package]:
-    """A package as a source that downloads once; skips where its mirror is out of reach."""
+    """A package source that downloads once; skips if its mirror is unreachable."""
     kept: dict[type[Package], Path] = {}
 
     def source(kind: type[Package]) -> Package:
@@ -199,8 +199,8 @@ def test_classes_are_of_equal_size_and_the_answer_is_no_attribute(
     assert sizes.max() - sizes.min() <= 0.01 * graph.num_nodes
     # A column that gives the class away would be in order with it nearly everywhere.
     ranks = graph.features.toarray().argsort(axis=0).argsort(axis=0)
-    told = [abs(np.corrcoef(column, graph.labels)[0, 1]) for column in ranks.T if np.ptp(column)]
-    assert max(told) < 0.85
+    correlations = [abs(np.corrcoef(column, graph.labels)[0, 1]) for column in ranks.T if np.ptp(column)]
+    assert max(correlations) < 0.85
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_unknown_names(data_config, source, known):
 @pytest.mark.real_data
 @pytest.mark.parametrize(("name", "empty", "blind"), [("cora", 0.618, 0.226), ("citeseer", 0.690, 0.449)])
 def test_known_shares_of_nodes_that_see_nothing_at_rate_09(load, name, empty, blind):
-    """Counted once on the real graphs by code that has nothing to do with this one."""
+    """Counted once on the real graphs by independent code."""
     graph = load(name)
     method = PaGNN("n", mask_update=False, hidden=1, dropout=0.5, input_dropout="post", bias=True)
     facts = []

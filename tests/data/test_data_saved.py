@@ -1,4 +1,4 @@
-"""A saved ``torch_geometric.data.Data`` is a graph; what else a pickle may hold is refused, never run."""
+"""A saved ``torch_geometric.data.Data`` is a graph; anything else in a pickle is refused, never run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_its_masks_are_a_split(load):
 
 
 def test_what_torch_allows_is_as_it_was_before(load):
-    """Else torch_geometric, which allows ``Data`` for good, would read its own files in the unsafe way afterwards."""
+    """Otherwise torch_geometric, which allows ``Data`` for good, would later read its own files the unsafe way."""
     before = set(torch.serialization.get_safe_globals())
     assert Data in before
     load(GRAPH)
@@ -65,9 +65,9 @@ class Evil:
         (Data(x=X, y=NODE % 2), r"needs node features, links and labels \(x, edge_index, y\)"),
         (
             Data(x=X[:, 0], edge_index=RING, y=NODE % 2),
-            r"x is one row of numbers a node, found the shape \[30\]",
+            r"x must be one row of numbers per node, found shape \[30\]",
         ),
-        (Data(x=X, edge_index=RING, y=NODE[:-1] % 2), "30 rows of features but 29 labels"),
+        (Data(x=X, edge_index=RING, y=NODE[:-1] % 2), "30 rows of features do not match 29 labels"),
         (X, "holds a Tensor; save one torch_geometric Data"),
         (Evil(), r"cannot be loaded as a torch_geometric Data of plain tensors \(it holds posix.mkdir\)"),
         ({"x": X, "evil": Evil()}, r"torch_geometric Data of plain tensors \(it holds posix.mkdir\)"),
@@ -89,6 +89,6 @@ def test_mistakes(load, tmp_path, monkeypatch, content, words):
 @pytest.mark.parametrize("content", [b"", b"plain text", pickle.dumps({"x": np.ones(3)}, protocol=4)])
 def test_no_file_of_torch(tmp_path, data_config, content, recwarn):
     (tmp_path / "odd.pt").write_bytes(content)
-    with pytest.raises(RequestError, match=r"cannot be loaded .* \(it is no file of torch.save\)"):
+    with pytest.raises(RequestError, match=r"cannot be loaded .* \(it is not a file of torch.save\)"):
         load_graph(data_config("custom", path=str(tmp_path / "odd.pt")))
     assert not recwarn.list

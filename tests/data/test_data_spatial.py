@@ -14,7 +14,7 @@ NAMES = np.array([101, 7, 55])
 
 
 def dbf(columns: dict[str, tuple[str, int]], rows: list[str]) -> bytes:
-    """A dBASE table of columns {name: (kind, width)} and rows of text as they stand in the file."""
+    """A dBASE table of columns {name: (kind, width)} and rows of raw text."""
     fields = b"".join(
         name.encode().ljust(11, b"\0") + kind.encode() + bytes(4) + bytes([width]) + bytes(15)
         for name, (kind, width) in columns.items()

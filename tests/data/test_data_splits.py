@@ -96,7 +96,7 @@ def test_who_validates_is_not_stratified():
 
 
 def test_a_draw_with_too_few_of_a_class_is_repeated():
-    """With 8 of class 1 expected among 40, every second draw has fewer; a split has 8 all the same."""
+    """With 8 of class 1 expected among 40, every second draw has fewer; a split still has 8."""
     assert {develop(seed, 40, 8).sizes for seed in range(20)} == {(24, 16, 60)}
 
 
@@ -104,8 +104,8 @@ def test_a_draw_with_too_few_of_a_class_is_repeated():
     ("development", "per_class", "words"),
     [
         (15, 5, "protocol.split.development=15: give more than the 15 training nodes"),
-        (100, 5, "less than the 100 labelled"),
-        (64, 21, "protocol.split.train_per_class=21: among 64 random nodes some class has fewer"),
+        (100, 5, "fewer than the 100 labelled"),
+        (64, 21, "protocol.split.train_per_class=21: some class has fewer among 64 random nodes"),
     ],
 )
 def test_a_development_split_that_cannot_be(development, per_class, words):

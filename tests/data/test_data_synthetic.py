@@ -1,4 +1,4 @@
-"""The built-in graph is a function of its keys and has the statistics they ask for."""
+"""The built-in graph is a function of its keys and has the requested statistics."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_neighbours_help(make):
 
 @pytest.mark.parametrize("rate", [0.5, 0.7, 0.9])
 def test_the_mean_of_known_neighbours_beats_filling_in(make, rate):
-    """Two rounds of averaging over neighbours, where the first knows which rows are missing or is given a fill."""
+    """Two rounds of averaging over neighbours; the first knows which rows are missing or gets filled-in values."""
     graph = make()
     links = with_self(graph)
     degree = links.sum(axis=1)[:, None]

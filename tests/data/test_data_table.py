@@ -1,4 +1,4 @@
-"""A graph in two tables: every documented form is read, and every mistake gets its own sentence."""
+"""A graph in two tables: every documented form is read, and every mistake gets its own message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEYS = {"label": "topic", "id": "id", "one_hot": ["colour"], "train_per_class": 
 
 @pytest.fixture
 def load(tmp_path, data_config):
-    """Write both tables and load them; a None is not written."""
+    """Write both tables and load them; None is not written."""
 
     def write_and_load(nodes=NODES, edges=EDGES, ending=".csv", **keys):
         for key, text in (("nodes", nodes), ("edges", edges)):
@@ -43,7 +43,7 @@ def load(tmp_path, data_config):
 
 
 def with_gaps(graph) -> np.ndarray:
-    """The features with NaN where they are missing."""
+    """The features, NaN where missing."""
     return (
         graph.features.toarray()
         if graph.known is None
@@ -117,16 +117,16 @@ def test_graphml_is_both_tables_in_one(load, tmp_path, data_config):
     [
         (
             {"label": None},
-            r"data.label: no column is named; .*nodes.csv has id, weight, colour, smokes, topic",
+            r"data.label: give the name of a column; .*nodes.csv has id, weight, colour, smokes, topic",
         ),
-        ({"label": "subject"}, "data.label=subject: there is no such column; .* has id, weight"),
-        ({"id": "key"}, "data.id=key: there is no such column"),
-        ({"ignore": ["x"]}, "data.ignore=x: there is no such column"),
-        ({"one_hot": ["x"]}, "data.one_hot=x: there is no such column"),
+        ({"label": "subject"}, "data.label=subject: no such column; .* has id, weight"),
+        ({"id": "key"}, "data.id=key: no such column"),
+        ({"ignore": ["x"]}, "data.ignore=x: no such column"),
+        ({"one_hot": ["x"]}, "data.one_hot=x: no such column"),
         ({"one_hot": "all"}, "data.one_hot=all: give a list of columns.* or auto"),
         ({"one_hot": []}, r"the column colour is text, such as red; encode it with data.one_hot=\[colour\]"),
         ({"ignore": ["weight", "colour", "smokes"], "one_hot": []}, "no column is left"),
-        ({"nodes": NODES.replace("f,5", "a,5")}, "data.id=id: ids must differ, but a stands there twice"),
+        ({"nodes": NODES.replace("f,5", "a,5")}, "data.id=id: ids must be unique, but a occurs twice"),
         ({"nodes": NODES.replace("f,5", ",5")}, "data.id=id: 1 nodes have no id"),
         (
             {"edges": "from,to\na,b\nx9,b\n7,c\n"},
@@ -139,24 +139,24 @@ def test_graphml_is_both_tables_in_one(load, tmp_path, data_config):
         ),
         (
             {"edges": "a,b\nb,c\n"},
-            "the first line has to name the columns, such as from,to, but a and b are nodes",
+            "the first line must name the columns, such as from,to, but a and b are nodes",
         ),
         (
             {"edges": "0,1\n1,2\n", "id": None, "ignore": ["id"]},
-            "the first line has to name the columns, .* but 0 and 1 are nodes",
+            "the first line must name the columns, .* but 0 and 1 are nodes",
         ),
-        ({"edges": "from;to\na;b\n"}, "two columns name the ends of an edge, found 1"),
+        ({"edges": "from;to\na;b\n"}, "needs two columns .* found 1"),
         ({"edges": ""}, "data.edges=.*: cannot be read as a table"),
         ({"train_per_class": 3}, "data.train_per_class=3: class art has 2 labelled nodes"),
         (
             {"num_val": 4},
             "data.num_val=4 .* labelled nodes remain after the training nodes; ask for fewer",
         ),
-        ({"part": "weight"}, "the parts are train, val, test or an empty cell, found 1.5"),
-        ({"nodes": NODES.replace("1e3", "inf")}, "finite numbers, or NaN where they are missing"),
-        ({"nodes": None}, "data.nodes: data=table needs the table of the nodes"),
-        ({"edges": None}, "data.edges: data=table needs the table of the edges"),
-        ({"ending": ".xlsx"}, "the ending tells the format; choose one of .csv, .tsv, .parquet"),
+        ({"part": "weight"}, "1.5 is not a part; use train, val, test or an empty cell"),
+        ({"nodes": NODES.replace("1e3", "inf")}, "finite numbers, or NaN where missing"),
+        ({"nodes": None}, "data.nodes: data=table needs a table of nodes"),
+        ({"edges": None}, "data.edges: data=table needs a table of edges"),
+        ({"ending": ".xlsx"}, "unknown ending; choose one of .csv, .tsv, .parquet"),
         ({"ending": ".graphml", "edges": None, "id": None}, "cannot be read as GraphML"),
     ],
 )
@@ -167,16 +167,16 @@ def test_mistakes(load, changed, words):
 
 
 @pytest.mark.parametrize("key", ["id", "edges"])
-def test_graphml_has_ids_and_edges_of_its_own(data_config, tmp_path, key):
+def test_graphml_has_its_own_ids_and_edges(data_config, tmp_path, key):
     path, other = tmp_path / "graph.graphml", tmp_path / "edges.csv"
     nx.write_graphml(nx.path_graph(3), path)
     other.write_text("from,to\n0,1\n")
-    with pytest.raises(RequestError, match=f"data.{key}=.*edges.csv: .*graphml has edges and ids of its own"):
+    with pytest.raises(RequestError, match=f"data.{key}=.*edges.csv: .*graphml already has edges and ids"):
         load_graph(data_config("table", nodes=str(path), label="topic", **{key: str(other)}))
 
 
 def test_parquet_may_call_its_columns_as_nodes_are_called(load, tmp_path, monkeypatch):
-    """It has names of columns for certain; pandas calls them by their numbers, which are also those of the rows."""
+    """Parquet always has column names; pandas numbers them, and rows have the same numbers."""
     expected = load(edges="from,to\n0,1\n1,2\n", id=None, ignore=["id"]).checksum
     monkeypatch.setattr(pd, "read_parquet", lambda content: pd.read_csv(content, dtype={"id": str}))
     changed = load(edges="0,1\n0,1\n1,2\n", id=None, ignore=["id"], ending=".parquet")
@@ -184,7 +184,7 @@ def test_parquet_may_call_its_columns_as_nodes_are_called(load, tmp_path, monkey
 
 
 def test_a_category_that_no_row_has_is_no_class(load, monkeypatch):
-    """A Parquet file may know of more than are there."""
+    """A Parquet file may list more categories than occur."""
     expected = load()
 
     def categorical(content):
@@ -201,7 +201,7 @@ def test_a_category_that_no_row_has_is_no_class(load, monkeypatch):
 
 
 def test_standardised_by_all_nodes(load):
-    """The key is read later, when a mask is known; here it must not be refused."""
+    """The key is used later, once a mask is known; here it must not be refused."""
     assert load(standardise="observed").checksum == load().checksum
 
 
@@ -212,7 +212,7 @@ def test_all_attributes_empty(load):
 
 
 def test_parquet_goes_the_same_way(load, monkeypatch):
-    """pandas reads the file; here it is a CSV file in disguise, so that pyarrow need not be installed."""
+    """pandas reads the file; here it is actually a CSV file, so that the test does not need pyarrow."""
     expected = load().checksum
 
     def disguised(content):
@@ -232,7 +232,7 @@ def test_parquet_without_pyarrow_says_what_to_install(load, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(
-        RequestError, match=r"needs the package pyarrow; pip install 'pagnn-bench\[parquet\]'"
+        RequestError, match=r"needs the package pyarrow: pip install 'pagnn-bench\[parquet\]'"
     ):
         load(ending=".parquet")
 

@@ -1,4 +1,4 @@
-"""A torch_geometric dataset small enough to test with, found by its class path as a user's own would be."""
+"""A tiny torch_geometric dataset, found by its class path like a user's own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch_geometric.data import Data, InMemoryDataset
 
 
 class Tiny(InMemoryDataset):
-    """Forty nodes on a ring; ``name`` says what is odd about them."""
+    """Forty nodes on a ring; ``name`` chooses a peculiarity."""
 
     processed_file_names = "data.pt"
 

@@ -73,7 +73,7 @@ def test_the_first_that_works(machine, caplog):
     machine([OLD_CARD, None])
     assert str(pick_device("auto")) == "cuda:1"
     assert "cuda:0 cannot be used: CUDA error: no kernel image" in caplog.text
-    assert "left out" in caplog.text
+    assert "continuing without it" in caplog.text
 
 
 def test_auto_with_a_broken_gpu_trains_on_the_cpu_and_says_so_once(machine, caplog):
@@ -82,9 +82,9 @@ def test_auto_with_a_broken_gpu_trains_on_the_cpu_and_says_so_once(machine, capl
         assert str(pick_device("auto")) == "cpu"
     [record] = caplog.records
     assert record.getMessage() == (
-        "device=auto: trains on the CPU, because cuda:0 cannot be used: The NVIDIA driver on your system is too old "
+        "device=auto: training on the CPU, because cuda:0 cannot be used: The NVIDIA driver on your system is too old "
         "(found version 11040) (torch 2.13.0 is built for CUDA 13.0; NVIDIA driver 470.82.01): update the driver, or "
-        "install a torch built for an older CUDA (docs/gpu.md says how); device=cpu is silent about it."
+        "install a torch built for an older CUDA (docs/gpu.md says how); device=cpu hides this warning."
     )
 
 
@@ -132,12 +132,12 @@ def test_a_gpu_that_was_asked_for_is_refused_in_a_sentence(machine):
         (
             torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 MiB."),
             "CUDA out of memory",
-            "end what else uses its memory",
+            "stop other programs that use its memory",
         ),
         (
             torch.AcceleratorError("CUDA error: CUDA-capable device(s) is/are busy or unavailable"),
             "CUDA error: CUDA-capable device(s) is/are busy or unavailable",
-            "end what else uses it",
+            "stop other programs that use it",
         ),
         (AssertionError(), "AssertionError", "check that `nvidia-smi` lists the GPU"),
     ],
@@ -171,7 +171,7 @@ def test_candidates_open_nothing(machine):
 def test_several_gpus_of_which_one_is_broken(machine, caplog):
     machine([None, None, None])
     assert settle("cuda", {0: None, 1: "cuda:1 cannot be used: it is on fire", 2: None}) == [0, 2]
-    assert caplog.messages == ["device=cuda: cuda:1 cannot be used: it is on fire, and is left out."]
+    assert caplog.messages == ["device=cuda: cuda:1 cannot be used: it is on fire; continuing without it."]
 
 
 def test_records_of_a_cpu_name_the_device_only():

@@ -183,7 +183,7 @@ def test_the_failure_of_one_trial_has_a_hint(folder, monkeypatch, capsys):
     [failure] = [failure for cell in store.cells() for failure in store.failures(cell)]
     assert failure.error == (
         "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. Not even one trial fits: try device=cpu or "
-        "a smaller method.hidden, or free memory that others use."
+        "a smaller method.hidden, or stop other programs."
     )
 
 

@@ -234,15 +234,15 @@ WHEN_MADE = {
     "NoModule": "method.module=tests.methods.modules.NoModule: is not a subclass of torch.nn.Module",
     "Nobody": "cannot be imported .*no attribute 'Nobody'",
     "no_such_package.Net": "method.module=no_such_package.Net: cannot be imported",
-    "UnknownInput": "forward needs an argument `adjacency`, and there is only x, edge_index, observed, edge_weight",
+    "UnknownInput": "forward needs an argument `adjacency`, but can only get x, edge_index, observed, edge_weight",
     "UnknownLoss": "loss needs an argument `positive`",
     "BoundPrepare": "prepare needs an argument `self`.*; make it a static method",
     "torch.nn.Linear": "its constructor needs an argument `in_features`.*give it as method.args",
 }
 WHEN_RUN = {
-    "Narrow": r"forward has to return logits of shape \[60, 3\] \(nodes, classes\), not \[60, 2\]",
+    "Narrow": r"forward must return logits of shape \[60, 3\] \(nodes, classes\), not \[60, 2\]",
     "Pair": r"logits of shape \[60, 3\] .* not a tuple",
-    "InPlace": r"forward changes x in place; let it work on x.clone\(\)",
+    "InPlace": r"forward changes x in place; use x.clone\(\)",
     "Breaks": r"its forward or loss fails \(IndexError: out of ideas\)",
     "Lazy": "parameters without a shape",
     "NothingToTrain": "no parameters to train",
@@ -264,7 +264,9 @@ def test_errors_in_a_module_become_one_sentence(incomplete, name, sentence):
 def test_arguments_of_the_constructor(incomplete):
     network = module("torch_geometric.nn.GAT", heads=4).prepare(incomplete, CONTEXT).network([1], 1.0)
     assert network.get_parameter("convs:0:att_src").shape == (1, 1, 4, 2)
-    with pytest.raises(RequestError, match=r"method\.args\.heads: .*HandGCN has no such argument, but in_ch"):
+    with pytest.raises(
+        RequestError, match=r"method\.args\.heads: .*HandGCN has no such argument; it has in_ch"
+    ):
         module("HandGCN", heads=4)
     with pytest.raises(RequestError, match=r"cannot be made with .*heads=3.* \(ValueError: "):
         module("torch_geometric.nn.GAT", heads=3).prepare(incomplete, CONTEXT).network([1], 1.0)

@@ -23,7 +23,7 @@ from pagnn_bench.analysis.tables.render import to_html
 from pagnn_bench.analysis.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, Result, Results, in_order
 from pagnn_bench.analysis.tables.selection import accuracy_tables, everything
 from pagnn_bench.analysis.tables.timing import Timings, timing_table
-from pagnn_bench.config.text import count
+from pagnn_bench.config.text import count, failure_reason
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,12 @@ def _failures(results: Iterable[Result]) -> list[dict[str, str]]:
         for failure in result.failures:
             which = f"mask {failure.mask}, {count(len(failure.seeds), 'seed')}"
             failures.append(
-                {"cell": cell, "trials": which, "reason": failure.error, "trace": failure.traceback}
+                {
+                    "cell": cell,
+                    "trials": which,
+                    "reason": failure_reason(failure.error),
+                    "trace": failure.traceback,
+                }
             )
         for trial in result.trials:
             if not trial.ok:

@@ -1,4 +1,4 @@
-"""The GPUs of this machine, and who gets which: a worker process holds one GPU for its life and sees no other."""
+"""The GPUs of this machine and their assignment: a worker process keeps one GPU for its life and sees no other."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def devices_here(settings: Settings) -> tuple[str, ...]:
-    """The devices on which a command trains on this machine: GPUs that work, or the CPU.
+    """The devices on which a command trains on this machine: working GPUs, or the CPU.
 
-    Where worker processes will train, workers try the GPUs: a process that has opened one keeps part of its memory.
+    If worker processes will train, workers test the GPUs, since a process that has opened one keeps part of its memory.
 
     Raises:
-        RequestError: there is no such device, or it does not work.
+        RequestError: the device does not exist or does not work.
     """
     from pagnn_bench.engine.device import candidates, pick_device
 
@@ -36,15 +36,15 @@ def devices_here(settings: Settings) -> tuple[str, ...]:
 def _tried_by_workers(name: str, cards: Sequence[int], threads: int) -> tuple[str, ...]:
     from pagnn_bench.engine.device import settle
 
-    asked = [(card, start_worker(threads)) for card in cards]
-    for card, worker in asked:
+    workers = [(card, start_worker(threads)) for card in cards]
+    for card, worker in workers:
         worker.send((_try, (card,)))
-    faults = {card: _answer(card, worker) for card, worker in asked}
+    faults = {card: _answer(card, worker) for card, worker in workers}
     return tuple(f"cuda:{card}" for card in settle(name, faults)) or ("cpu",)
 
 
 def _try(card: int, connection: Connection) -> tuple[str | None]:
-    """What a worker answers: why it cannot use a GPU, or None."""
+    """In a worker: why it cannot use a GPU, or None."""
     from pagnn_bench.engine.device import fault
 
     hold_card(card)
@@ -52,7 +52,7 @@ def _try(card: int, connection: Connection) -> tuple[str | None]:
 
 
 def _answer(card: int, worker: Connection) -> str | None:
-    """Wait for a worker's answer and let it go, and the GPU with it."""
+    """Wait for a worker's answer, then release the worker and its GPU."""
     with worker:
         try:
             while worker.poll(PROBE_SECONDS):
@@ -67,6 +67,6 @@ def _answer(card: int, worker: Connection) -> str | None:
 
 @cache
 def hold_card(card: int) -> None:
-    """Let this process see one of the visible GPUs only, as ``cuda:0``; before it has opened any."""
+    """Let this process see only one of the visible GPUs, as ``cuda:0``. Call it before opening any GPU."""
     visible = os.environ.get(VISIBLE, "").split(",")
     os.environ[VISIBLE] = visible[card].strip() if visible != [""] else str(card)

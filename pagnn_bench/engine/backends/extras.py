@@ -1,4 +1,4 @@
-"""Engines that are not installed by default."""
+"""Engines that are optional dependencies."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def need(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise RequestError(
-            f"{extra}: the package {module} is not installed; pip install 'pagnn-bench[{extra}]' brings it."
+            f"{extra}: the package {module} is not installed: pip install 'pagnn-bench[{extra}]'."
         ) from error

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from pagnn_bench.engine.execute import Executor, Trained
 
 
-TOO_LARGE = (
-    "Not even one trial fits: try device=cpu or a smaller method.hidden, or free memory that others use."
-)
+TOO_LARGE = "Not even one trial fits: try device=cpu or a smaller method.hidden, or stop other programs."
 
 
 def _make_executor(
@@ -58,7 +56,7 @@ def perform(
     facts: dict[str, Any] = {"device": settings.device, "threads": settings.threads}
     executor = None
     try:
-        # An executor that hands out networks is not reused.
+        # An executor that passes networks on is not reused.
         make = _shared_executor if keep is None else _make_executor
         curve, cache = settings.train_curve, settings.cache_dir
         executor = make(settings.device, settings.threads, curve, cache, settings.force, keep)

@@ -50,8 +50,8 @@ def test_workers_try_the_gpus_and_this_process_opens_none(gpus, monkeypatch, cap
     assert devices_here(AUTO) == ("cuda:1", "cuda:3")
     assert devices_here(AUTO) == ("cuda:1", "cuda:3")
     assert caplog.messages == [
-        "device=auto: cuda:0 cannot be used: no kernel image, and is left out.",
-        "device=auto: cuda:2 cannot be used: a process that tried it died, and is left out.",
+        "device=auto: cuda:0 cannot be used: no kernel image; continuing without it.",
+        "device=auto: cuda:2 cannot be used: a process that tried it died; continuing without it.",
     ], "said once"
     named = dataclasses.replace(AUTO, device="cuda:3", n_jobs=2)
     assert devices_here(named) == ("cuda:3",)
@@ -65,7 +65,7 @@ def test_a_worker_without_gpu_says_so(gpus, caplog):
     with pytest.raises(RequestError, match=r"^device=cuda: torch sees no GPU here \(torch "):
         devices_here(dataclasses.replace(AUTO, device="cuda"))
     assert devices_here(AUTO) == ("cpu",)
-    assert caplog.text.count("trains on the CPU") == 1
+    assert caplog.text.count("training on the CPU") == 1
 
 
 def test_one_process_tries_for_itself(gpus, monkeypatch):
