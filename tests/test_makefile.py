@@ -72,9 +72,9 @@ def test_clones_that_share_an_environment_do_not_run_each_others_code(project):
 
 
 def test_one_that_does_not_exist_is_refused_in_a_sentence(project):
-    code, calls, told = make(project, "VENV=yours")
+    code, calls, message = make(project, "VENV=yours")
     assert (code, calls) == (2, [])
-    assert told.startswith("VENV=yours: there is no yours/bin/python; give an environment that exists.")
+    assert message.startswith("VENV=yours: there is no yours/bin/python; give an environment that exists.")
 
 
 def test_a_python_that_is_too_old_is_refused_before_anything_is_made(project):
@@ -82,6 +82,6 @@ def test_a_python_that_is_too_old_is_refused_before_anything_is_made(project):
         "#!/bin/sh\nexec python3 -c \"import sys; sys.version_info = (3, 10); sys.argv = ['-c', '$3']; $2\"\n"
     )
     (project / "python").write_text(old)
-    code, calls, told = make(project)
+    code, calls, message = make(project)
     assert (code, calls) == (2, [])
-    assert "pagnn-bench needs Python 3.11, 3.12 or 3.13, but ./python is 3.10; try: make PYTHON=" in told
+    assert "pagnn-bench needs Python 3.11, 3.12 or 3.13, but ./python is 3.10; try: make PYTHON=" in message

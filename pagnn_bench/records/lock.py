@@ -18,7 +18,7 @@ def only_one(path: Path) -> Iterator[None]:
     """Let one process in at a time. The lock file exists only while a process is inside.
 
     If a process dies, the system releases its lock. Where there are no locks, or the folder cannot be written to,
-    nobody waits: the work may then be done twice, which is slow but not wrong.
+    no process waits: the work may then be done twice, which is slow but not wrong.
     """
     descriptor = _locked(path)
     try:

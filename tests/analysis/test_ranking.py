@@ -149,9 +149,9 @@ def test_failed_trials_are_left_out_of_means_and_counted():
     assert advise(ranking).startswith(
         "Use NEAR, 0.20 points behind SHAKY, which has the highest mean, 81.00 %, but failed in 5 of 10 trials; "
     )
-    told = markdown(shaky, gone, near, far)
-    assert "5 of 10 trials failed" in told
-    assert "5 of 5 trials failed" in told
+    text = markdown(shaky, gone, near, far)
+    assert "5 of 10 trials failed" in text
+    assert "5 of 5 trials failed" in text
 
 
 def test_a_single_mask_is_tested_over_seeds():
@@ -236,13 +236,13 @@ def test_the_table_and_the_page_say_the_same(tmp_path):
     checker.feed(html)
     assert checker.open == []
     assert all(address.startswith(("data:", "#")) for address in checker.addresses)
-    told = text_of(html)
-    assert comparison.sentence in told
-    assert "full (sees &lt;what&gt; is hidden)" in told
+    text = text_of(html)
+    assert comparison.sentence in text
+    assert "full (sees &lt;what&gt; is hidden)" in text
     assert html.count('data-tip="') == 6  # three methods in two figures
     for record in comparison.records():
         assert f"{record['mean']:.2f}" in table
-        assert f"{record['mean']:.2f}" in told
+        assert f"{record['mean']:.2f}" in text
     frame = comparison.frame()
     assert frame.set_index("method").impute_rmse["best"] == 0.5
     assert list(frame["rank"]) == [1, 2, 3]

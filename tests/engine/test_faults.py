@@ -217,9 +217,9 @@ def test_one_process_stops_the_sweep(folder, capsys):
     Path("poison").touch()
     capsys.readouterr()
     assert main([*words, "masks=3"]) == 1
-    told = capsys.readouterr().err
-    assert "mask 1: AcceleratorError: CUDA error: device-side assert triggered" in told
-    assert "the sweep stops" in told
+    message = capsys.readouterr().err
+    assert "mask 1: AcceleratorError: CUDA error: device-side assert triggered" in message
+    assert "the sweep stops" in message
     assert [fate for _, fate in begun()] == ["fine", "lost"], "nothing is tried after it"
     assert kept() == (2, [(1, "AcceleratorError: CUDA error: device-side assert triggered")])
     assert main([*words, "masks=3"]) == 0

@@ -116,8 +116,8 @@ def test_what_a_gpu_is_still_doing_is_the_methods_time(spied, monkeypatch):
     assert prepare(elsewhere).seconds >= COPY_SECONDS
 
 
-@pytest.mark.parametrize(("missing", "told"), [("class", (0.1, 1)), ("type1", (0, 0.03))])
-def test_what_the_mask_tells_is_recorded_with_the_drawn_rate(missing, told):
+@pytest.mark.parametrize(("missing", "limits"), [("class", (0.1, 1)), ("type1", (0, 0.03))])
+def test_what_the_mask_tells_is_recorded_with_the_drawn_rate(missing, limits):
     facts = prepare(hide_mask(small_cell("zero", missing, "rate=0.5"), 0, CPU)).facts
-    assert told[0] <= facts["mask_label_share"] <= told[1]
+    assert limits[0] <= facts["mask_label_share"] <= limits[1]
     assert facts["missing_share"] == pytest.approx(0.5, abs=0.08)

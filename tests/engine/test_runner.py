@@ -1,4 +1,4 @@
-"""``pagnn-bench run`` from end to end: what is trained, kept, resumed and told."""
+"""``pagnn-bench run`` from end to end: what is trained, kept, resumed and shown."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ def wait_for_batches(process: subprocess.Popen[str], number: int) -> None:
         time.sleep(0.005)
 
 
-# -- What is trained, and what is told -----------------------------------------------------------------------
+# -- What is trained, and what is shown ----------------------------------------------------------------------
 
 
 def test_a_run_says_what_came_out_and_where_it_is(capsys):
     assert main(["run", *TINY]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "1 cell, 2 trials: 0 done already, 2 to train."
-    head, _, told = lines[1].partition(": ")
+    head, _, outcome = lines[1].partition(": ")
     assert head.startswith("Zero filling on Synthetic, type1, rate 0.5 (")
-    assert "max_epochs=15" in head, "settings that are not the default are told"
-    assert told.startswith("test accuracy ")
+    assert "max_epochs=15" in head, "settings that are not the default are shown"
+    assert outcome.startswith("test accuracy ")
     assert lines[2].startswith("  2 trials on 1 mask; 15 epochs, ")
     (cell,) = Path("results/cells").iterdir()
     assert lines[-1] == f"Records: {cell}"
@@ -79,7 +79,7 @@ def test_a_run_says_what_came_out_and_where_it_is(capsys):
 def test_the_same_command_again_trains_nothing_and_needs_no_torch(capsys):
     assert main(["run", *TINY]) == 0
     before = records()
-    told = capsys.readouterr().out.splitlines()[1:]
+    shown = capsys.readouterr().out.splitlines()[1:]
     code = (
         "import sys; from pagnn_bench.cli import main; code = main(sys.argv[1:])\n"
         "assert 'torch' not in sys.modules; sys.exit(code)"
@@ -88,7 +88,7 @@ def test_the_same_command_again_trains_nothing_and_needs_no_torch(capsys):
     assert (answer.returncode, answer.stderr) == (0, "")
     head, *rest = answer.stdout.splitlines()
     assert head == "1 cell, 2 trials: all done already, nothing to train (force=true trains again)."
-    assert rest == told
+    assert rest == shown
     assert records() == before
 
 
@@ -108,10 +108,10 @@ def test_cells_of_the_same_name_are_told_apart(capsys):
 
 def test_what_a_cpu_took_says_nothing_about_a_gpu(capsys):
     assert main(["run", *TINY]) == 0
-    for device, told in (("cpu", True), ("cuda", False)):
+    for device, has_estimate in (("cpu", True), ("cuda", False)):
         capsys.readouterr()
         assert main(["run", *TINY, "seeds=9", f"device={device}", "dry_run=true"]) == 0
-        assert (", about " in capsys.readouterr().out) == told
+        assert (", about " in capsys.readouterr().out) == has_estimate
 
 
 def test_more_seeds_extend_a_result_and_change_none(capsys):

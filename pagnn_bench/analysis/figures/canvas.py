@@ -135,7 +135,7 @@ def entries_abreast(texts: Sequence[str], width: float) -> int:
 
 
 def save_figure(figure: Figure, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
-    """Write the figure, in all formats unless told otherwise."""
+    """Write the figure, by default in all formats."""
     columns = min(figure.columns, len(figure.panels))
     rows = math.ceil(len(figure.panels) / columns)
     width, below = columns * figure.size[0], 0.0

@@ -136,7 +136,7 @@ class Crew:
             self._hire(worker.settings, waiting)
 
     def _retire(self, worker: _Worker, outcome: Outcome, waiting: list[Job]) -> None:
-        """Give up the GPU of a worker that could not open it; who was let go for want of work may be wanted again."""
+        """Give up the GPU of a worker that could not open it; a worker that had no work left may be hired again."""
         device = worker.settings.device
         reason = str(outcome.error).removeprefix("RequestError: ").replace("cuda:0", device)
         logger.warning("%s It is left out from here on.", reason)
