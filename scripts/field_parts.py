@@ -113,23 +113,26 @@ def dense(missing: str) -> Part:
 
 def backbones(results: Results) -> str:
     """Mean and rank of every filling, by network and rate."""
-    found = {
-        (Name.parse(result.labels["method"]).plain, _network(result.key.method), result.key.rate): result.mean
-        for result in results.under("backbones")
-        if result.mean is not None
-    }
-    if not found:
+    run = [result for result in results.under("backbones") if result.mean is not None]
+    if not run:
         return not_run("pagnn-bench run -m experiment=backbones")
-    columns = sorted({place[1:] for place in found}, key=lambda place: (place[1], NETWORKS.index(place[0])))
+    means = {
+        (Name.parse(result.labels["method"]).plain, _network(result.key.method), result.key.rate): result.mean
+        for result in run
+    }
+    columns = sorted({place[1:] for place in means}, key=lambda place: (place[1], NETWORKS.index(place[0])))
     rows = []
-    for method in dict.fromkeys(place[0] for place in found):
+    for method in dict.fromkeys(place[0] for place in means):
         entries = []
         for column in columns:
-            means = [mean for place, mean in found.items() if place[1:] == column]
-            own = found.get((method, *column))
-            entries.append("" if own is None else f"{own:.1f} ({1 + sum(mean > own for mean in means)})")
+            own = means.get((method, *column))
+            ahead = [mean for place, mean in means.items() if place[1:] == column and own and mean > own]
+            entries.append("" if own is None else f"{own:.1f} ({1 + len(ahead)})")
         rows.append([method, *entries])
-    return plain_table(["", *(f"{network}, {rate:g}" for network, rate in columns)], rows)
+    table = plain_table(["", *(f"{network}, {rate:g}" for network, rate in columns)], rows)
+    fewest, most = (pick(result.summary.masks for result in run) for pick in (min, max))
+    masks = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    return f"{table}\n\nMasks per entry: {masks}."
 
 
 def _network(method: str) -> str:

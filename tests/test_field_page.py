@@ -80,7 +80,10 @@ def test_fillings_are_ranked_behind_every_network(field, store, monkeypatch, tmp
     fill(store, "fp", 60.0, protocol="backbones", rate=0.9, method_={"network": "sage"})
     lines = written(field, store)["backbones"].splitlines()
     assert lines[0] == "|  | gcn, 0.5 | gat, 0.5 | sage, 0.9 |"
-    assert sorted(lines[2:]) == ["| FP | 75.2 (1) | 71.2 (2) | 60.2 (1) |", "| MF | 70.2 (2) | 72.2 (1) |  |"]
+    assert sorted(lines[2:4]) == [
+        "| FP | 75.2 (1) | 71.2 (2) | 60.2 (1) |",
+        "| MF | 70.2 (2) | 72.2 (1) |  |",
+    ]
 
 
 def trial(mask: int, seed: int, public: float, clean: float, **changed) -> dict:
