@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from audit_table import audit_table
-from plain_table import plain_table
+from plain_table import body, plain_table
 
 from pagnn_bench.analysis.published import published
 from pagnn_bench.analysis.tables.accuracy import accuracy_table
@@ -21,7 +21,6 @@ from pagnn_bench.analysis.tables.mechanisms import (
     mechanism_table,
     unlabelled_table,
 )
-from pagnn_bench.analysis.tables.render import to_markdown
 from pagnn_bench.analysis.tables.results import DIFFERS, INSIDE, TOLERATED, TOO_FEW, Result, Results
 from pagnn_bench.analysis.tables.study import Study, read_study
 from pagnn_bench.config.names import Name
@@ -37,11 +36,6 @@ Part = Callable[[Results], str]
 
 def not_run(command: str) -> str:
     return f"Nothing has been run here yet: `{command}`."
-
-
-def _body(table: Table) -> str:
-    """A table without its title, since the page has its own."""
-    return to_markdown(table).partition("\n\n")[2]
 
 
 def _run(results: Iterable[Result], missing: str) -> bool:
@@ -73,7 +67,7 @@ def extreme(missing: str) -> Part:
         if not _run(under, missing):
             return not_run(f"pagnn-bench run -m experiment=extreme missing={missing}")
         abreast = len(published()[EXTREME].datasets)
-        return _body(accuracy_table(under, missing, compare=True, side_by_side=abreast))
+        return body(accuracy_table(under, missing, compare=True, side_by_side=abreast))
 
     return part
 
@@ -84,7 +78,7 @@ def extreme(missing: str) -> Part:
 def mechanisms(make: Callable[[Study], Table]) -> Part:
     def part(results: Results) -> str:
         study = read_study(results.under("paper"))
-        return _body(make(study)) if study.mechanisms else not_run("pagnn-bench run -m experiment=mechanisms")
+        return body(make(study)) if study.mechanisms else not_run("pagnn-bench run -m experiment=mechanisms")
 
     return part
 
@@ -92,7 +86,7 @@ def mechanisms(make: Callable[[Study], Table]) -> Part:
 def unlabelled(results: Results) -> str:
     study = read_study(results.under("paper"))
     command = "pagnn-bench run -m experiment=mechanisms missing=unlabelled rate=0 data.split=random"
-    return _body(unlabelled_table(study)) if study.unlabelled else not_run(command)
+    return body(unlabelled_table(study)) if study.unlabelled else not_run(command)
 
 
 # ---- dense attributes
@@ -103,7 +97,7 @@ def dense(missing: str) -> Part:
         here = [r for r in results.under("paper") if Name.parse(r.key.data).plain in DENSE]
         if not _run(here, missing):
             return not_run(f"pagnn-bench run -m experiment=dense missing={missing}")
-        return _body(accuracy_table(here, missing))
+        return body(accuracy_table(here, missing))
 
     return part
 
@@ -150,7 +144,7 @@ def audit(_: Results) -> str:
     document = json.loads(AUDIT.read_bytes())
     if document["kind"] != AUDIT_KIND:
         raise ValueError(f"{AUDIT}: expected an {AUDIT_KIND}, found {document['kind']}")
-    return _body(audit_table(document["trials"]))
+    return body(audit_table(document["trials"]))
 
 
 FIELD_PARTS: dict[str, Part] = {

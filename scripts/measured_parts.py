@@ -5,25 +5,23 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections import defaultdict
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from fidelity_parts import FIDELITY_PARTS
 from field_parts import FIELD_PARTS
-from plain_table import plain_table
+from performance_parts import PERFORMANCE_PARTS
+from plain_table import body, plain_table
 
 from pagnn_bench.analysis.claims import check_claims
 from pagnn_bench.analysis.paper import DATASETS, METHODS, RATES, TABLES
 from pagnn_bench.analysis.report.content import verdict_sentences
 from pagnn_bench.analysis.summary import Summary
 from pagnn_bench.analysis.tables.accuracy import accuracy_table
-from pagnn_bench.analysis.tables.layout import Table, three_digits
+from pagnn_bench.analysis.tables.layout import Table
 from pagnn_bench.analysis.tables.leads import PROTOCOLS, leads_table
-from pagnn_bench.analysis.tables.precision import precision_table
 from pagnn_bench.analysis.tables.render import to_markdown
 from pagnn_bench.analysis.tables.results import (
     DIFFERS,
@@ -37,9 +35,6 @@ from pagnn_bench.analysis.tables.results import (
 )
 from pagnn_bench.analysis.tables.search import search_table
 from pagnn_bench.analysis.tables.timing import read_timings, timing_table
-from pagnn_bench.bench.document import load_document
-from pagnn_bench.bench.speed import CSR, OURS, PLAIN, Row, place_of, ratio, reference_of, rows_of, verdict
-from pagnn_bench.bench.targets import MET, NOT_MET
 from pagnn_bench.config.text import count, duration
 
 GRID = "grid"  # the protocol's name in experiment=protocol_grid
@@ -117,8 +112,8 @@ def _bold_if(condition: bool, text: str) -> str:
 
 
 def _body(table: Table | None) -> str:
-    """A table without its title, since the page has its own."""
-    return to_markdown(table).partition("\n\n")[2] if table and table.parts else NOTHING
+    """A table without its title, or a sentence where there is nothing to show."""
+    return body(table) if table and table.parts else NOTHING
 
 
 # ---- docs/reproduction.md
@@ -307,88 +302,7 @@ def _trained_on(provenance: dict[str, Any]) -> str:
     return f"in processes of {threads} on {cores}"
 
 
-# ---- docs/performance.md
-
-
-def speed(_: Results) -> str:
-    """The speed of every method compared with the plain loop, from the measurements in docs/measured."""
-    folder = Path(__file__).resolve().parent.parent / "docs/measured"
-    measured: dict[tuple[str, str, float, str], list[Row]] = {}
-    labels: dict[str, str] = {}
-    for name in ("speed_cora", "speed_other", "speed_gcnmf"):  # the last one has a newer GCNmf
-        document = load_document(folder / f"{name}.json", name)
-        labels |= {place["data"]: place["label"] for place in document["places"]}
-        here: dict[tuple[str, str, float, str], list[Row]] = defaultdict(list)
-        for row in rows_of(document):
-            here[*place_of(row), row.method].append(row)
-        measured |= here
-    head = [
-        "",
-        "method",
-        "plain loop",
-        "ours, 1 seed",
-        "ours, 20 seeds",
-        "times plain",
-        "times CSR",
-        "target",
-    ]
-    return plain_table(head, [_speed_row(place, rows, labels) for place, rows in measured.items()])
-
-
-def _speed_row(place: tuple[str, str, float, str], rows: list[Row], labels: dict[str, str]) -> list[str]:
-    ours = {row.seeds: row for row in rows if row.side == OURS}
-    plain, csr = (reference_of(ours[20], rows, form) for form in (PLAIN, CSR))
-    ratios = [three_digits(ratio(ours[20], other)) if other else "" for other in (plain, csr)]
-    judged = verdict(ours[20], plain)
-    target = f"{MET if judged[1] else NOT_MET} (≥ {judged[0].ratio:g})" if judged else ""
-    data, missing, rate, _ = place
-    times = [three_digits(row.ms) if row else "" for row in (plain, ours[1], ours[20])]
-    return [f"{labels[data]}, {missing}, rate {rate:g}", ours[1].label, *times, *ratios, target]
-
-
-def datasets(_: Results) -> str:
-    """The dataset cards, from the counts of measure_datasets.py."""
-    file = Path(__file__).resolve().parent.parent / "docs/measured/datasets.json"
-    cards = json.loads(file.read_text(encoding="utf-8")).values()
-    head = ["", "nodes", "edges", "mean degree", "without edges", "homophily", "classes"]
-    head += ["smallest, largest class"]
-    graphs = [
-        [
-            *(card["label"], f"{card['nodes']:,}", f"{card['edges']:,}", f"{card['mean_degree']:.1f}"),
-            *(f"{card['isolated']:,}", f"{card['homophily']:.2f}", f"{card['classes']}"),
-            f"{100 * card['smallest_class']:.0f} %, {100 * card['largest_class']:.0f} %",
-        ]
-        for card in cards
-    ]
-    scales = {False: "no", True: "by training nodes", "observed": "by observed entries"}
-    attributes = [
-        [
-            *(card["label"], f"{card['attributes']:,}", "words" if card["binary"] else "numbers"),
-            *(f"{100 * card['density']:.1f} %", scales[card["standardise"]], card["split"]),
-            "/".join(map(str, card["split_sizes"])),
-        ]
-        for card in cards
-    ]
-    more = ["", "attributes", "are", "density", "standardised", "split", "train/val/test"]
-    origins = [
-        f"* **{card['label']}**: {card['description']} Licence: {card['licence']}. "
-        f"From {', or '.join(card['where'])}."
-        for card in cards
-    ]
-    return "\n\n".join([plain_table(head, graphs), plain_table(more, attributes), "\n".join(origins)])
-
-
-def precision(results: Results) -> str:
-    """The effect of bfloat16 on accuracy."""
-    if table := precision_table(results):
-        return _body(table)
-    return "Nothing run yet in both precisions: no reported number should rest on bfloat16."
-
-
 PARTS = {
-    "speed": speed,
-    "datasets": datasets,
-    "precision": precision,
     "grid": grid,
     "table2": _accuracy("2", "paper", compare=True),
     "table3": _accuracy("3", "paper", compare=True),
@@ -404,4 +318,5 @@ PARTS = {
     "leads": leads,
     **FIDELITY_PARTS,
     **FIELD_PARTS,
+    **PERFORMANCE_PARTS,
 }
