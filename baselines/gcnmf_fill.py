@@ -1,4 +1,4 @@
-"""The missing part of GCNmf's first layer: Â(1−M) and (Â⊙Â)(1−M) times the weights of every component.
+"""GCNmf's first layer from the observed part on: Â(1−M) and (Â⊙Â)(1−M) times the weights of every component.
 
 Notation as in :mod:`pagnn_bench.baselines.gcnmf_layers`: r rows, d attributes, K components, h hidden units, S seeds.
 """
@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 
 from pagnn_bench.baselines.gcnmf_dropped import DroppedRows
+from pagnn_bench.baselines.gcnmf_moments import FullMoments, Moments, OuterMoments, PairMoments
 from pagnn_bench.baselines.gcnmf_pairs import Pairs
+from pagnn_bench.baselines.gcnmf_relu import OuterProducts
 from pagnn_bench.missing import Observed
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.inputs import DenseInput
@@ -40,11 +42,11 @@ class Components(NamedTuple):
 
 
 class Fill(Protocol):
-    """Â(1−M)(μ_k ⊙ W₁) and (Â⊙Â)(1−M)(σ²_k ⊙ W₁ ⊙ W₁): [S, r, K, h], or [P, h] for the pairs that count."""
+    """u_k = base + Â(1−M)(μ_k ⊙ W₁) and s_k = (Â⊙Â)(1−M)(σ²_k ⊙ W₁ ⊙ W₁), for a base [S, r, h]."""
 
     def __call__(
-        self, components: Components, streams: DropoutStreams | None, rate: float
-    ) -> tuple[Tensor, Tensor, Pairs | None]: ...
+        self, base: Tensor, components: Components, streams: DropoutStreams | None, rate: float
+    ) -> Moments: ...
 
 
 def make_fill(operator: sp.csr_array, observed: Observed, rows: np.ndarray, device: torch.device) -> Fill:
@@ -72,23 +74,22 @@ class RowFill:
     """
 
     def __init__(self, share: Tensor, share2: Tensor) -> None:
-        self.share, self.share2 = share, share2
+        self.share, self.share2 = share[:, 0], share2[:, 0]
         self.masks = min(POOL, len(share))
-        self.mask_of_row = torch.arange(len(share), device=share.device) % self.masks
 
     def __call__(
-        self, components: Components, streams: DropoutStreams | None, rate: float
-    ) -> tuple[Tensor, Tensor, None]:
-        members, count, attributes = components.mu.shape
-        mean, variance = components.moments()
+        self, base: Tensor, components: Components, streams: DropoutStreams | None, rate: float
+    ) -> OuterMoments:
+        weight, mu, sigma2, gamma = components
+        members, count, attributes = mu.shape
         if streams is None or rate == 0:
-            first, second = mean.sum(1, keepdim=True), variance.sum(1, keepdim=True)
+            first, second = (torch.bmm(p, w)[:, None] for p, w in ((mu, weight), (sigma2, weight.square())))
         else:
             keep = streams.draw(self.masks * attributes, rate).factors().view(members, -1, attributes)
-            first, second = torch.bmm(keep, mean), torch.bmm(keep.square(), variance)
-            first, second = (pooled.index_select(1, self.mask_of_row) for pooled in (first, second))
-        shape = (count, components.weight.shape[2])
-        return (self.share * first).unflatten(2, shape), (self.share2 * second).unflatten(2, shape), None
+            mean, variance = components.moments()
+            pooled = (torch.bmm(keep, mean), torch.bmm(keep.square(), variance))
+            first, second = (product.unflatten(2, (count, -1)) for product in pooled)
+        return OuterMoments(gamma, OuterProducts(base, self.share, self.share2, first, second))
 
 
 class CellFill:
@@ -110,8 +111,8 @@ class CellFill:
         self.rows.to_bfloat16()
 
     def __call__(
-        self, components: Components, streams: DropoutStreams | None, rate: float
-    ) -> tuple[Tensor, Tensor, Pairs]:
+        self, base: Tensor, components: Components, streams: DropoutStreams | None, rate: float
+    ) -> PairMoments:
         pairs, rows, bits = Pairs(components.gamma.detach() > 0), self.rows, None
         mu, sigma2 = components.mu, components.sigma2
         if streams is not None and rate > 0:
@@ -120,7 +121,8 @@ class CellFill:
             mu, sigma2, bits = mu * keep.scale, sigma2 * keep.scale.square(), rows.aligned(keep)
         # W is transposed, [S, h, d], so that its last dimension is that of μ and σ².
         factors = (rows.padded(values) for values in (components.weight.mT, mu, sigma2))
-        return *_CellProducts.apply(*factors, rows, pairs, bits), pairs
+        first, second = _CellProducts.apply(*factors, rows, pairs, bits)
+        return PairMoments(components.gamma, pairs.spread(base) + first, second, pairs)
 
 
 class WideFill:
@@ -137,8 +139,8 @@ class WideFill:
         self.share, self.share2 = share, share2
 
     def __call__(
-        self, components: Components, streams: DropoutStreams | None, rate: float
-    ) -> tuple[Tensor, Tensor, None]:
+        self, base: Tensor, components: Components, streams: DropoutStreams | None, rate: float
+    ) -> FullMoments:
         mean, variance = components.moments()
         if streams is None or rate == 0:
             first, second = self.share(mean, None, 0.0), self.share2(variance, None, 0.0)
@@ -146,8 +148,8 @@ class WideFill:
             keep = streams.draw(self.share.matrix.numel(), rate)
             # D is 0 or c = 1/(1−p), so D² is c D.
             first, second = self.share.product(mean, keep), self.share2.product(variance * keep.scale, keep)
-        shape = (components.mu.shape[1], components.weight.shape[2])
-        return first.unflatten(2, shape), second.unflatten(2, shape), None
+        first, second = (product.unflatten(2, (components.mu.shape[1], -1)) for product in (first, second))
+        return FullMoments(components.gamma, base[:, :, None] + first, second)
 
 
 class _CellProducts(torch.autograd.Function):

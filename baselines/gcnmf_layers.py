@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from pagnn_bench.baselines.gcnmf_fill import CellFill, Components, Fill
-from pagnn_bench.baselines.gcnmf_pairs import Pairs
+from pagnn_bench.baselines.gcnmf_moments import FullMoments, Moments
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.inputs import DenseInput, make_input, shared_product
 from pagnn_bench.nn.sparse import SparseOperator
@@ -35,21 +35,11 @@ class Mixture(NamedTuple):
     log_sigma2: Tensor
 
 
-class Moments(NamedTuple):
-    """The input of the expected ReLU: mean u and variance s, without bias, and the responsibilities γ.
-
-    u and s [S, r, K, h], γ [S, r, K]; or only for the P ``pairs`` with γ > 0, [P, h] and [P].
-    """
-
-    u: Tensor
-    s: Tensor
-    gamma: Tensor
-    pairs: Pairs | None = None
-
-
 class FirstLayer(Protocol):
+    """u_k includes the bias [S, 1, h] or [S, r, h]."""
+
     def __call__(
-        self, weight: Tensor, mixture: Mixture, streams: DropoutStreams | None, rate: float
+        self, weight: Tensor, bias: Tensor, mixture: Mixture, streams: DropoutStreams | None, rate: float
     ) -> Moments: ...
 
 
@@ -167,14 +157,11 @@ class AggregatedLayer:
             self.fill.to_bfloat16()
 
     def __call__(
-        self, weight: Tensor, mixture: Mixture, streams: DropoutStreams | None, rate: float
+        self, weight: Tensor, bias: Tensor, mixture: Mixture, streams: DropoutStreams | None, rate: float
     ) -> Moments:
-        observed, gamma = self.observed(weight, streams, rate), self.responsibilities(mixture)
+        base, gamma = self.observed(weight, streams, rate) + bias, self.responsibilities(mixture)
         components = Components(weight, mixture.mu, mixture.log_sigma2.exp(), gamma)
-        first, second, pairs = self.fill(components, streams, rate)
-        if pairs is None:
-            return Moments(observed[:, :, None] + first, second, gamma)
-        return Moments(pairs.spread(observed) + first, second, gamma.flatten()[pairs.flat], pairs)
+        return self.fill(base, components, streams, rate)
 
 
 class ReferenceLayer:
@@ -206,8 +193,8 @@ class ReferenceLayer:
         self.missing = torch.from_numpy(missing.astype(np.float32)).to(device)
 
     def __call__(
-        self, weight: Tensor, mixture: Mixture, streams: DropoutStreams | None, rate: float
-    ) -> Moments:
+        self, weight: Tensor, bias: Tensor, mixture: Mixture, streams: DropoutStreams | None, rate: float
+    ) -> FullMoments:
         members, components, _ = mixture.mu.shape
         sigma2 = mixture.log_sigma2.exp()
         parts: list[tuple[Tensor, ...]] = []
@@ -221,8 +208,9 @@ class ReferenceLayer:
             torch.stack(values).unflatten(0, (components, members)).movedim(0, 2) for values in zip(*parts)
         )
         gamma = torch.softmax(mixture.log_pi[:, None] - 0.5 * distance, dim=2)
-        u, s2 = self.operator(mean.flatten(2)), self.squared(variance.flatten(2))
-        return Moments(u.unflatten(2, mean.shape[2:]), s2.unflatten(2, mean.shape[2:]), gamma)
+        first, second = self.operator(mean.flatten(2)), self.squared(variance.flatten(2))
+        first, second = (product.unflatten(2, mean.shape[2:]) for product in (first, second))
+        return FullMoments(gamma, bias[:, :, None] + first, second)
 
     def _component(
         self, draw: Callable[[], Tensor] | None, weight: Tensor, mu: Tensor, sigma2: Tensor

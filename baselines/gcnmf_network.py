@@ -1,11 +1,9 @@
-"""The network of GCNmf: the expected ReLU of a Gaussian mixture, then a second graph convolution; for many seeds."""
+"""The network of GCNmf: a layer on a Gaussian mixture, then a second graph convolution; for many seeds."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,35 +12,6 @@ from pagnn_bench.baselines.gcnmf_layers import AggregatedLayer, FirstLayer, Mixt
 from pagnn_bench.nn.dropout import DropoutStreams, dropout
 from pagnn_bench.nn.network import StackedNetwork, xavier_uniform
 from pagnn_bench.nn.sparse import SparseOperator
-
-
-class _ExpectedReLU(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, u: Tensor, s: Tensor) -> Tensor:
-        sigma = s.clamp_min(1e-20).sqrt()  # so narrow for s = 0 that the result is the plain ReLU
-        # Beyond 13 standard deviations φ is 0 and Φ a step in floating point, and exp would be slow.
-        w = (u / sigma).clamp_(-13, 13)
-        cdf = torch.erf(w * math.sqrt(0.5)).add_(1).mul_(0.5)
-        density = w.square_().mul_(-0.5).exp_().mul_(1 / math.sqrt(2 * math.pi))
-        out = (u * cdf).addcmul_(sigma, density)
-        if any(ctx.needs_input_grad):
-            # φ(w)/(2σ) has no limit at u = s = 0; a unit without variance is a ReLU, which is independent of s.
-            ctx.save_for_backward(cdf, density.div_(sigma).mul_(0.5).masked_fill_(s == 0, 0.0))
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
-        cdf, slope = ctx.saved_tensors
-        return grads[0] * cdf, grads[0] * slope
-
-
-def expected_relu(u: Tensor, s: Tensor) -> Tensor:
-    """E[ReLU(Z)] of Z ~ N(u, s), element by element; s = 0 is the plain ReLU.
-
-    √s (φ(w) + w Φ(w)) with w = u/√s; its derivatives are Φ(w) by u and φ(w)/(2√s) by s. They are written out because
-    automatic differentiation of the formula gives 0/0 where s = 0.
-    """
-    return _ExpectedReLU.apply(u, s)
 
 
 @dataclass(frozen=True)
@@ -111,9 +80,4 @@ class GCNmfNetwork(StackedNetwork):
         source = self.parts[part]
         layer = source.evaluate if streams is None else source.train
         mixture = Mixture(self.log_pi, self.mu, self.log_sigma2)
-        u, s, gamma, pairs = layer(self.weight1, mixture, streams, self.rate)
-        bias1 = source.scales[0] * self.bias1
-        if pairs is None:
-            return (gamma[..., None] * expected_relu(u + bias1[:, :, None], s)).sum(2)
-        bias = pairs.spread(bias1.expand(*pairs.needed.shape[:2], -1))
-        return pairs.collect(gamma[:, None] * expected_relu(u + bias, s))
+        return layer(self.weight1, source.scales[0] * self.bias1, mixture, streams, self.rate).hidden()

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from pagnn_bench.baselines.gcnmf import GCNmf
+from pagnn_bench.baselines.gcnmf_relu import OuterProducts
 from pagnn_bench.methods.base import Context
 from pagnn_bench.missing import draw_observed, hide
 from tests.conftest import random_graph
@@ -32,3 +33,10 @@ def incomplete(pattern="cells", rate=0.5, scale=False, **size):
         {"low": 0.1, "high": 0.9} if pattern == "biased" else {}
     )
     return hide(graph, draw_observed(missing, rate, graph.features.shape, seed=3))
+
+
+def in_full(outer: OuterProducts) -> tuple[torch.Tensor, torch.Tensor]:
+    """u and s of every row, [S, r, K, h]: row i gets dropout mask i modulo M."""
+    masks = torch.arange(len(outer.share)) % outer.first.shape[1]
+    u = outer.base[:, :, None] + outer.share[:, None, None] * outer.first[:, masks]
+    return u, outer.share2[:, None, None] * outer.second[:, masks]

@@ -9,12 +9,13 @@ import torch
 import torch.nn.functional as F
 
 from pagnn_bench.baselines.gcnmf import fit_mixture
-from pagnn_bench.baselines.gcnmf_layers import Mixture, Moments
-from pagnn_bench.baselines.gcnmf_network import expected_relu
+from pagnn_bench.baselines.gcnmf_layers import Mixture
+from pagnn_bench.baselines.gcnmf_moments import OuterMoments, PairMoments
+from pagnn_bench.baselines.gcnmf_relu import expected_relu
 from pagnn_bench.methods.base import Context
 from pagnn_bench.nn.propagate import symmetric_operator
 from tests.methods.fidelity import CPU, GivenDropout, incomplete, stored
-from tests.methods.gcnmf_cases import gcnmf
+from tests.methods.gcnmf_cases import gcnmf, in_full
 
 PUBLIC = stored("gcnmf")
 PARAMETERS = ("weight1", "bias1", "weight2", "bias2", "log_pi", "mu", "log_sigma2")
@@ -68,17 +69,15 @@ def test_training_with_quirks(pattern, dropout):
         close(parameter.grad.reshape(PUBLIC[name].shape), f"{tag}_grad_{name}", rtol=1e-4)
 
 
-def moments(layer: Moments) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, np.ndarray]:
-    """u, s [n, K, h] and γ [n, K] of one seed, and where γ is not 0 (for single entries u and s exist only there)."""
-    u, s, gamma, pairs = layer
-    if pairs is None:
-        return u[0].detach(), s[0].detach(), gamma[0].detach(), np.ones(gamma[0].shape, dtype=bool)
-    _, nodes, components = pairs.needed.shape
-    dense = [torch.zeros(nodes * components, width) for width in (u.shape[1], s.shape[1], 1)]
-    for whole, listed in zip(dense, (u, s, gamma[:, None])):
-        whole[pairs.flat] = listed.detach()
-    u, s, gamma = (whole.view(nodes, components, -1) for whole in dense)
-    return u, s, gamma[..., 0], pairs.needed[0].numpy()
+def in_full_of_one_seed(moments: OuterMoments | PairMoments) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+    """u and s [n, K, h], and where γ is not 0: for single entries u and s exist only there."""
+    if isinstance(moments, OuterMoments):
+        u, s = in_full(moments.outer)
+        return u[0].detach(), s[0].detach(), np.ones(moments.gamma[0].shape, dtype=bool)
+    needed = moments.pairs.needed[0]
+    u, s = torch.zeros(2, needed.numel(), moments.u.shape[1])
+    u[moments.pairs.flat], s[moments.pairs.flat] = moments.u.detach(), moments.s.detach()
+    return u.unflatten(0, needed.shape), s.unflatten(0, needed.shape), needed.numpy()
 
 
 @patterns
@@ -91,7 +90,9 @@ def test_where_the_corrected_form_differs(pattern):
     """
     ours = network(pattern, quirks=False)
     mixture = Mixture(ours.log_pi, ours.mu, ours.log_sigma2)
-    u, s, gamma, weighty = moments(ours.parts["test"].evaluate(ours.weight1, mixture, None, 0.0))
+    moments = ours.parts["test"].evaluate(ours.weight1, torch.zeros_like(ours.bias1), mixture, None, 0.0)
+    u, s, weighty = in_full_of_one_seed(moments)
+    gamma = moments.gamma[0].detach()
     observed = PUBLIC[f"{pattern}_observed"].astype(float)
     operator = symmetric_operator(incomplete(PUBLIC, observed > 0).adjacency).toarray()
     sums = operator.sum(1)

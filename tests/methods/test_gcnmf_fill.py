@@ -11,8 +11,7 @@ from pagnn_bench.baselines.gcnmf_dropped import DroppedRows
 from pagnn_bench.baselines.gcnmf_fill import CellFill, Components, RowFill
 from pagnn_bench.baselines.gcnmf_pairs import Pairs
 from pagnn_bench.nn.dropout import DropoutStreams
-
-CPU = torch.device("cpu")
+from tests.methods.gcnmf_cases import CPU, in_full
 
 
 def test_dealt_masks_have_the_moments_of_entry_wise_dropout():
@@ -21,8 +20,9 @@ def test_dealt_masks_have_the_moments_of_entry_wise_dropout():
     fill = RowFill(share, share**2)
     product = torch.randn(1, 40, 2, generator=torch.Generator().manual_seed(0))  # W₁, and μ ⊙ W₁ as well
     ones, gamma, streams = torch.ones(1, 1, 40), torch.ones(1, 3, 1), DropoutStreams([5], CPU)
-    draws = [fill(Components(product, ones, ones, gamma), streams, 0.4) for _ in range(1500)]
-    mean, variance = (torch.stack(values)[:, 0, :, 0] for values in list(zip(*draws))[:2])  # [1500, 3, 2]
+    components, base = Components(product, ones, ones, gamma), torch.zeros(1, 3, 2)
+    draws = [in_full(fill(base, components, streams, 0.4).outer) for _ in range(1500)]
+    mean, variance = (torch.stack(values)[:, 0, :, 0] for values in zip(*draws))  # [1500, 3, 2]
     keep = 1 / 0.6
     torch.testing.assert_close(mean.mean(0), share * product[0].sum(0), atol=0.5, rtol=0)
     torch.testing.assert_close(
@@ -71,12 +71,14 @@ def test_only_the_pairs_that_count(dropout, rows_at_once, monkeypatch):
     gamma[:3, :, 4] = 1.0  # most seeds need this component for every row
     gamma[3, :, 2] = 1.0
     streams = DropoutStreams([1, 2, 3, 4], CPU, [dropout, 0.5, 0.25, 0.5]) if dropout else None
-    first, second, pairs = CellFill(share, share**2)(Components(weight, mu, sigma2, gamma), streams, dropout)
+    base = torch.randn(4, 50, 3, generator=generator)
+    fill, components = CellFill(share, share**2), Components(weight, mu, sigma2, gamma)
+    _, first, second, pairs = fill(base, components, streams, dropout)
     factors = torch.ones(4, 50, 70)
     if dropout:
         again = DropoutStreams([1, 2, 3, 4], CPU, [dropout, 0.5, 0.25, 0.5])
         factors = again.draw(share.numel(), dropout).factors().view(4, 50, 70)
-    plain = torch.einsum("srf,rf,skf,sfh->srkh", factors, share, mu, weight)
+    plain = base[:, :, None] + torch.einsum("srf,rf,skf,sfh->srkh", factors, share, mu, weight)
     plain2 = torch.einsum("srf,rf,skf,sfh->srkh", factors**2, share**2, sigma2, weight**2)
     assert len(pairs) == int(gamma.sum())
     torch.testing.assert_close(first, plain.flatten(0, 2)[pairs.flat], atol=1e-5, rtol=1e-5)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from scipy.stats import norm
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric.nn import GCNConv
 
 from pagnn_bench.baselines import gcnmf_fill
 from pagnn_bench.baselines.gcnmf_fill import RowFill
 from pagnn_bench.baselines.gcnmf_layers import Mixture, ReferenceLayer
-from pagnn_bench.baselines.gcnmf_network import expected_relu
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.inputs import SparseInput
 from pagnn_bench.nn.network import neighbourhood
@@ -220,35 +218,3 @@ def test_no_tensor_has_a_component_of_every_attribute_of_every_row():
         rows = network.parts["train"].operator.matrix.shape[1]
         # One masked copy of both matrices at most, in words of 64 columns, and never one per component.
         assert largest.size <= rows * 2 * 192
-
-
-def test_expected_relu_is_the_mean_of_samples():
-    u, s = torch.tensor([-2.0, -0.3, 0.0, 0.7, 3.0]), torch.tensor([1.0, 0.2, 2.0, 0.5, 4.0])
-    noise = torch.randn(100_000, 5, generator=torch.Generator().manual_seed(0))
-    samples = (u + s.sqrt() * noise).relu()
-    error = (samples.mean(0) - expected_relu(u, s)).abs()
-    assert (error < 4 * samples.std(0) / 100_000**0.5).all()
-
-
-def test_expected_relu_without_variance_is_relu():
-    u = torch.tensor([-3.0, -1e-6, 0.0, 1e-6, 2.0, 1e4]).requires_grad_()
-    s = torch.zeros(6, requires_grad=True)
-    out = expected_relu(u, s)
-    torch.testing.assert_close(out, u.relu(), atol=1e-9, rtol=0)
-    out.sum().backward()
-    assert s.grad.tolist() == [0.0] * 6
-    assert u.grad.tolist() == [0.0, 0.0, 0.5, 1.0, 1.0, 1.0]
-
-
-def test_expected_relu_gradient():
-    generator = torch.Generator().manual_seed(0)
-    u = torch.randn(30, generator=generator, dtype=torch.double).requires_grad_()
-    s = (0.1 + torch.rand(30, generator=generator, dtype=torch.double)).requires_grad_()
-    # E[ReLU] is homogeneous, so that small variances can be checked in large numbers.
-    for scale in (1.0, 1e-3, 1e-8):
-        assert torch.autograd.gradcheck(lambda u, s, c=scale: expected_relu(c * u, c * c * s) / c, (u, s))
-    # Nearly no variance: dr/du is the step, dr/ds = φ(w) / (2σ).
-    u, s = torch.tensor([-1.0, 0.0, 1.0]).requires_grad_(), torch.full((3,), 1e-10).requires_grad_()
-    expected_relu(u, s).sum().backward()
-    torch.testing.assert_close(u.grad, torch.tensor([0.0, 0.5, 1.0]))
-    torch.testing.assert_close(s.grad, torch.tensor([0.0, float(norm.pdf(0)) / 2e-5, 0.0]))
