@@ -114,7 +114,7 @@ def ratio_range(ours: Row, reference: Row) -> tuple[float, float]:
 
 def verdict(ours: Row, reference: Row | None) -> tuple[Target, bool] | None:
     """(target, met) of one of our rows, None if it has no target."""
-    target = target_of(ours.family, ours.data, ours.missing, ours.seeds)
+    target = target_of(ours.family, ours.data, ours.missing, ours.seeds, ours.precision)
     if target is None or reference is None:
         return None
     return target, ratio(ours, reference) >= target.ratio

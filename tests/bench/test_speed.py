@@ -89,9 +89,12 @@ def test_targets_belong_to_a_family_a_place_and_a_number_of_seeds():
     assert target_of("gcnmf", "cora", "type1", 20).ratio == 50
     assert target_of("gcnmf", "cora", "type2", 20).ratio == 10
     assert target_of("pagnn", "cora", "type2", 1).ratio == 8
+    assert target_of("pagnn", "amaphoto", "type1", 20).ratio == 15
+    assert target_of("pagnn", "amaphoto", "type1", 20, "bfloat16").ratio == 30
+    assert target_of("pagnn", "cora", "type1", 20, "bfloat16") is None
     assert target_of("pagnn", "cora", "type1", 5) is None
     assert target_of("other", "cora", "type1", 20) is None
-    assert len({(t.family, t.data, t.missing, t.seeds) for t in TARGETS}) == len(TARGETS)
+    assert len({(t.family, t.data, t.missing, t.seeds, t.precision) for t in TARGETS}) == len(TARGETS)
 
 
 def test_the_table(document):
@@ -108,8 +111,8 @@ def test_the_table(document):
         ["1.5", "1.25–1.75"],
         ["66.7", "50–107"],
         ["33.3", "25–40"],
-        ["≥", "60"],
-        ["met"],
+        ["≥", "100"],
+        ["not", "met"],
     ]
     assert any("A processor, 2 cores, 2 threads, 8 GB, torch 2.13.0" in line for line in lines)
 
