@@ -22,7 +22,7 @@ def speed(_: Results) -> str:
     folder = Path(__file__).resolve().parent.parent / "docs/measured"
     measured: dict[tuple[str, str, float, str], list[Row]] = {}
     labels: dict[str, str] = {}
-    for name in ("speed_cora", "speed_other", "speed_gcnmf"):  # the last one has a newer GCNmf
+    for name in ("speed_cora", "speed_other"):
         document = load_document(folder / f"{name}.json", name)
         labels |= {place["data"]: place["label"] for place in document["places"]}
         here: dict[tuple[str, str, float, str], list[Row]] = defaultdict(list)
