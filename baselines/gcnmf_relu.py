@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# On a CPU, so many values are computed at a time: few enough for all arrays of a block to stay in the cache of a core.
-# A step for the whole stack at once takes twice as long, most of it to fetch fresh memory.
+# On a CPU, so many values are computed at a time, in memory that is used again for the next ones. A step for the whole
+# stack at once takes twice as long, most of it to fetch fresh memory.
 BLOCK = 1 << 16
 
 
