@@ -203,27 +203,27 @@ def search(results: Results) -> str:
 
 def decay(results: Results) -> str:
     """Accuracy by weight decay, the paper's number, and how far PaGNN-N is ahead of the others on the same masks."""
-    lines: dict[tuple[str, float, str], dict[float, Result]] = defaultdict(dict)
+    lines: dict[tuple[str, str, float, str], dict[float, Result]] = defaultdict(dict)
     for result in results.all:
         if result.cell is not None and result.cell.protocol["name"] == DECAY and result.mean is not None:
-            place = (result.labels["data"], result.key.rate, result.cell.method["label"])
+            place = (result.key.missing, result.labels["data"], result.key.rate, result.cell.method["label"])
             lines[place][result.cell.protocol["weight_decay"]] = result
     decays = sorted({value for line in lines.values() for value in line})
     rows = []
-    for (data, rate, method), line in sorted(lines.items(), key=lambda item: _place(*item[0])):
-        ours = lines.get((data, rate, METHODS["pagnn_n"]), {})
+    for (missing, data, rate, method), line in sorted(lines.items(), key=lambda item: _place(*item[0])):
+        ours = lines.get((missing, data, rate, METHODS["pagnn_n"]), {})
         texts = [_with_lead(line.get(v), ours.get(v) if line is not ours else None) for v in decays]
         paper = next(iter(line.values())).paper
-        rows.append([data, f"{rate:g}", method, *texts, f"{paper:.1f}" if paper else ""])
-    head = ["dataset", "rate", "method", *(f"{v:g}" for v in decays), "the paper"]
+        rows.append([LABELS[missing], data, f"{rate:g}", method, *texts, f"{paper:.1f}" if paper else ""])
+    head = ["", "dataset", "rate", "method", *(f"{v:g}" for v in decays), "the paper"]
     return plain_table(head, rows) if rows else NOTHING
 
 
-def _place(data: str, rate: float, method: str) -> tuple[int, float, int]:
+def _place(missing: str, data: str, rate: float, method: str) -> tuple[str, int, float, int]:
     """The sort key of a row: datasets and methods in the paper's order, then controls."""
     methods = [*METHODS.values()]
     number = methods.index(method) if method in methods else len(methods)
-    return [*DATASETS.values()].index(data), rate, number
+    return missing, [*DATASETS.values()].index(data), rate, number
 
 
 def _with_lead(result: Result | None, leader: Result | None) -> str:
