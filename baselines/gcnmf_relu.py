@@ -47,18 +47,27 @@ def mixture_relu(outer: OuterProducts, gamma: Tensor) -> Tensor:
     more = -rows % first.shape[1]  # then every mask has equally many rows
     if more:
         gamma, base = (F.pad(values, (0, 0, 0, more)) for values in (gamma, base))
-        share, share2 = (F.pad(values, (0, more)) for values in (share, share2))
+        share, share2 = F.pad(torch.stack((share, share2)), (0, more))
     return _MixtureReLU.apply(gamma, base, share, share2, first, second)[:, :rows]
 
 
-def _evaluate(u: Tensor, s: Tensor, sigma: Tensor, cdf: Tensor, density: Tensor, out: Tensor) -> None:
-    """Write √s, Φ(w), φ(w) and E[ReLU(N(u, s))] = u Φ(w) + √s φ(w); all have one shape."""
-    torch.clamp_min(s, 1e-20, out=sigma).sqrt_()  # so narrow for s = 0 that the result is the plain ReLU
+def _evaluate(
+    u: Tensor,
+    s: Tensor,
+    sigma: Tensor | None = None,
+    cdf: Tensor | None = None,
+    density: Tensor | None = None,
+    out: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """√s, Φ(w), φ(w) and E[ReLU(N(u, s))] = u Φ(w) + √s φ(w), of one shape, in these arrays if they are given."""
+    sigma = torch.clamp_min(
+        s, 1e-20, out=sigma
+    ).sqrt_()  # so narrow for s = 0 that the result is the plain ReLU
     # Beyond 13 standard deviations φ is 0 and Φ a step in floating point, and exp would be slow.
     w = torch.div(u, sigma, out=density).clamp_(-13, 13)
-    torch.mul(w, math.sqrt(0.5), out=cdf).erf_().add_(1).mul_(0.5)
-    w.square_().mul_(-0.5).exp_().mul_(1 / math.sqrt(2 * math.pi))
-    torch.mul(u, cdf, out=out).addcmul_(sigma, density)
+    cdf = torch.mul(w, math.sqrt(0.5), out=cdf).erf_().add_(1).mul_(0.5)
+    density = w.square_().mul_(-0.5).exp_().mul_(1 / math.sqrt(2 * math.pi))
+    return sigma, cdf, density, torch.mul(u, cdf, out=out).addcmul_(sigma, density)
 
 
 def _slope(s: Tensor, sigma: Tensor, density: Tensor) -> Tensor:
@@ -69,8 +78,7 @@ def _slope(s: Tensor, sigma: Tensor, density: Tensor) -> Tensor:
 class _ExpectedReLU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, u: Tensor, s: Tensor) -> Tensor:
-        sigma, cdf, density, out = (torch.empty_like(u) for _ in range(4))
-        _evaluate(u, s, sigma, cdf, density, out)
+        sigma, cdf, density, out = _evaluate(u, s)
         if any(ctx.needs_input_grad):
             ctx.save_for_backward(cdf, _slope(s, sigma, density))
         return out
@@ -130,12 +138,13 @@ class _Buffers:
     """Memory for the values of one block, used again for the next: fresh memory costs more than what is done in it."""
 
     def __init__(self, count: int) -> None:
-        self.count, self.memory = count, torch.empty(0)
+        self.count = count
+        self.memory: Tensor | None = None
 
     def like(self, gamma: Tensor, width: int) -> Iterator[Tensor]:
         """Arrays of γ's shape and the width of the hidden layer."""
         shape = (self.count, *gamma.shape, width)
-        if self.memory.numel() < math.prod(shape):
+        if self.memory is None or self.memory.numel() < math.prod(shape):
             self.memory = gamma.new_empty(math.prod(shape))
         return iter(self.memory[: math.prod(shape)].view(shape))
 
@@ -161,7 +170,7 @@ class _Block(NamedTuple):
 
 
 def _blocks(gamma: Tensor, outer: OuterProducts) -> Iterator[_Block]:
-    """All rows of all seeds; on a CPU in blocks that fit into its cache, elsewhere at once."""
+    """All rows of all seeds; on a CPU block by block, elsewhere at once."""
     members, count, components = gamma.shape
     masks, width = outer.first.shape[1], components * outer.base.shape[2]
     limit = BLOCK if gamma.device.type == "cpu" else gamma.numel() * width

@@ -50,13 +50,9 @@ GROWTH_MEMORY_MB = 8192.0
 
 def target_of(family: str, data: str, missing: str, seeds: int, precision: str = "float32") -> Target | None:
     """The target of a contender, None if it has none."""
+    wanted = (family, data, seeds, precision)
     for target in TARGETS:
-        same = (target.family, target.data, target.seeds, target.precision) == (
-            family,
-            data,
-            seeds,
-            precision,
-        )
+        same = (target.family, target.data, target.seeds, target.precision) == wanted
         if same and target.missing in (None, missing):
             return target
     return None
