@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from pagnn_bench.baselines.gcnmf_dropped import DroppedRows
@@ -74,8 +75,9 @@ class RowFill:
     """
 
     def __init__(self, share: Tensor, share2: Tensor) -> None:
-        self.share, self.share2 = share[:, 0], share2[:, 0]
         self.masks = min(POOL, len(share))
+        # Zeros make the last turn whole, so that every mask has equally many rows.
+        self.shares = F.pad(torch.cat((share, share2), 1).T, (0, -len(share) % self.masks))
 
     def __call__(
         self, base: Tensor, components: Components, streams: DropoutStreams | None, rate: float
@@ -89,7 +91,7 @@ class RowFill:
             mean, variance = components.moments()
             pooled = (torch.bmm(keep, mean), torch.bmm(keep.square(), variance))
             first, second = (product.unflatten(2, (count, -1)) for product in pooled)
-        return OuterMoments(gamma, OuterProducts(base, self.share, self.share2, first, second))
+        return OuterMoments(gamma, OuterProducts(base, self.shares, first, second))
 
 
 class CellFill:

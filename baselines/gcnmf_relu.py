@@ -28,27 +28,25 @@ def expected_relu(u: Tensor, s: Tensor) -> Tensor:
 
 
 class OuterProducts(NamedTuple):
-    """u_ik = base_i + share_i first_mk and s_ik = share2_i second_mk for row i, with m = i modulo M.
+    """u_ik = base_i + shares_1i first_mk and s_ik = shares_2i second_mk for row i, with m = i modulo M.
 
-    base [S, r, h]; share, share2 [r]; first, second [S, M, K, h].
+    base [S, r, h]; shares [2, r], followed by zeros if M does not divide r; first, second [S, M, K, h].
     """
 
     base: Tensor
-    share: Tensor
-    share2: Tensor
+    shares: Tensor
     first: Tensor
     second: Tensor
 
 
 def mixture_relu(outer: OuterProducts, gamma: Tensor) -> Tensor:
     """Σ_k γ_ik E[ReLU(N(u_ik, s_ik))], [S, r, h], for γ [S, r, K]; u and s are never made in full."""
-    base, share, share2, first, second = outer
-    rows = len(share)
+    base, shares, first, second = outer
+    rows = base.shape[1]
     more = -rows % first.shape[1]  # then every mask has equally many rows
     if more:
         gamma, base = (F.pad(values, (0, 0, 0, more)) for values in (gamma, base))
-        share, share2 = F.pad(torch.stack((share, share2)), (0, more))
-    return _MixtureReLU.apply(gamma, base, share, share2, first, second)[:, :rows]
+    return _MixtureReLU.apply(gamma, base, shares[:, : rows + more], first, second)[:, :rows]
 
 
 def _evaluate(
@@ -93,45 +91,44 @@ class _MixtureReLU(torch.autograd.Function):
     """:func:`mixture_relu`, block by block; for the backward pass it keeps Φ, φ/(2√s) and the expected ReLU."""
 
     @staticmethod
-    def forward(ctx: Any, gamma: Tensor, *factors: Tensor) -> Tensor:
-        outer = OuterProducts(*factors)
-        trains, out = any(ctx.needs_input_grad), torch.empty_like(outer.base)
+    def forward(ctx: Any, gamma: Tensor, *outer: Tensor) -> Tensor:
+        base, shares, first, second = outer
+        trains, out, masks = any(ctx.needs_input_grad), torch.empty_like(base), first.shape[1]
         kept = gamma.new_empty(3, *gamma.shape, out.shape[2]) if trains else None
         buffers = _Buffers(3 if trains else 6)
-        for block in _blocks(gamma, outer):
+        for block in _blocks(gamma, out.shape[2], masks):
             u, s, sigma, *rest = buffers.like(block.of(gamma), out.shape[2])
             cdf, density, relu = rest if kept is None else (block.of(own) for own in kept)
-            base, share, share2 = block.of(outer.base), block.share(outer.share), block.share(outer.share2)
-            torch.mul(share, block.pooled(outer.first), out=u).add_(base[..., None, :])
-            torch.mul(share2, block.pooled(outer.second), out=s)
+            share, share2 = block.shares(shares)
+            torch.mul(share, block.pooled(first), out=u).add_(block.of(base)[..., None, :])
+            torch.mul(share2, block.pooled(second), out=s)
             _evaluate(u, s, sigma, cdf, density, relu)
             # u is no longer needed.
             torch.sum(torch.mul(block.of(gamma)[..., None], relu, out=u), -2, out=block.of(out))
             if trains:
                 _slope(s, sigma, density)
         if kept is not None:
-            ctx.save_for_backward(gamma, *factors, kept)
+            ctx.masks = masks
+            ctx.save_for_backward(gamma, shares, kept)
         return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        gamma, *factors, kept = ctx.saved_tensors
-        outer = OuterProducts(*factors)
-        grad_gamma, grad_base = torch.empty_like(gamma), torch.empty_like(outer.base)
-        grad_first, grad_second = torch.zeros_like(outer.first), torch.zeros_like(outer.second)
-        buffers = _Buffers(2)
-        for block in _blocks(gamma, outer):
-            scaled, product = buffers.like(block.of(gamma), outer.base.shape[2])
-            cdf, slope, relu = (block.of(own) for own in kept)
-            grad = block.of(grads[0])[..., None, :]
-            torch.sum(torch.mul(relu, grad, out=product), -1, out=block.of(grad_gamma))
+        gamma, shares, kept = ctx.saved_tensors
+        members, _, components = gamma.shape
+        width = grads[0].shape[2]
+        grad_gamma, grad_base = torch.empty_like(gamma), torch.empty_like(grads[0])
+        grad_pooled = gamma.new_zeros(2, members, ctx.masks, components, width)
+        buffers = _Buffers(3)
+        for block in _blocks(gamma, width, ctx.masks):
+            memory, grad = buffers.like(block.of(gamma), width), block.of(grads[0])[..., None, :]
+            scaled, by_moments = memory[0], memory[1:]  # the latter by u and by s
+            torch.sum(torch.mul(block.of(kept[2]), grad, out=scaled), -1, out=block.of(grad_gamma))
             torch.mul(block.of(gamma)[..., None], grad, out=scaled)
-            torch.mul(scaled, cdf, out=product)
-            torch.sum(product, -2, out=block.of(grad_base))
-            block.pooled(grad_first).add_(product.mul_(block.share(outer.share)).sum(1, keepdim=True))
-            torch.mul(scaled, slope, out=product)
-            block.pooled(grad_second).add_(product.mul_(block.share(outer.share2)).sum(1, keepdim=True))
-        return grad_gamma, grad_base, None, None, grad_first, grad_second
+            torch.mul(block.of_both(kept[:2]), scaled, out=by_moments)
+            torch.sum(by_moments[0], -2, out=block.of(grad_base))
+            grad_pooled[:, block.members].add_(by_moments.mul_(block.shares(shares)).sum(2))
+        return grad_gamma, grad_base, None, *grad_pooled
 
 
 class _Buffers:
@@ -141,12 +138,12 @@ class _Buffers:
         self.count = count
         self.memory: Tensor | None = None
 
-    def like(self, gamma: Tensor, width: int) -> Iterator[Tensor]:
-        """Arrays of γ's shape and the width of the hidden layer."""
+    def like(self, gamma: Tensor, width: int) -> Tensor:
+        """So many arrays of γ's shape and the width of the hidden layer."""
         shape = (self.count, *gamma.shape, width)
         if self.memory is None or self.memory.numel() < math.prod(shape):
             self.memory = gamma.new_empty(math.prod(shape))
-        return iter(self.memory[: math.prod(shape)].view(shape))
+        return self.memory[: math.prod(shape)].view(shape)
 
 
 class _Block(NamedTuple):
@@ -160,21 +157,25 @@ class _Block(NamedTuple):
         """The part of [S, r, ...]: [members, turns, M, ...]."""
         return values[self.members, self.rows].unflatten(1, (-1, self.masks))
 
-    def share(self, values: Tensor) -> Tensor:
-        """The part of [r], the same for all members, components and units: [turns, M, 1, 1]."""
-        return values[self.rows].view(-1, self.masks, 1, 1)
+    def of_both(self, values: Tensor) -> Tensor:
+        """The part of [2, S, r, ...]: [2, members, turns, M, ...]."""
+        return values[:, self.members, self.rows].unflatten(2, (-1, self.masks))
+
+    def shares(self, values: Tensor) -> Tensor:
+        """The part of [2, r], the same for all members, components and units: [2, 1, turns, M, 1, 1]."""
+        return values[:, self.rows].view(2, 1, -1, self.masks, 1, 1)
 
     def pooled(self, values: Tensor) -> Tensor:
         """The part of [S, M, K, h], the same for all turns: [members, 1, M, K, h]."""
         return values[self.members, None]
 
 
-def _blocks(gamma: Tensor, outer: OuterProducts) -> Iterator[_Block]:
+def _blocks(gamma: Tensor, width: int, masks: int) -> Iterator[_Block]:
     """All rows of all seeds; on a CPU block by block, elsewhere at once."""
     members, count, components = gamma.shape
-    masks, width = outer.first.shape[1], components * outer.base.shape[2]
+    values = components * width  # of one row
     limit = BLOCK if gamma.device.type == "cpu" else gamma.numel() * width
-    together, step = max(1, limit // (count * width)), max(1, limit // (masks * width)) * masks
+    together, step = max(1, limit // (count * values)), max(1, limit // (masks * values)) * masks
     for member in range(0, members, together):
         for row in range(0, count, step):
             yield _Block(slice(member, member + together), slice(row, row + step), masks)

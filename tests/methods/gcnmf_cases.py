@@ -37,6 +37,7 @@ def incomplete(pattern="cells", rate=0.5, scale=False, **size):
 
 def in_full(outer: OuterProducts) -> tuple[torch.Tensor, torch.Tensor]:
     """u and s of every row, [S, r, K, h]: row i gets dropout mask i modulo M."""
-    masks = torch.arange(len(outer.share)) % outer.first.shape[1]
-    u = outer.base[:, :, None] + outer.share[:, None, None] * outer.first[:, masks]
-    return u, outer.share2[:, None, None] * outer.second[:, masks]
+    rows = outer.base.shape[1]
+    masks = torch.arange(rows) % outer.first.shape[1]
+    share, share2 = outer.shares[:, :rows, None, None]
+    return outer.base[:, :, None] + share * outer.first[:, masks], share2 * outer.second[:, masks]
