@@ -21,7 +21,8 @@ from pagnn_bench.methods import Method
 from pagnn_bench.methods.base import Prepared
 from pagnn_bench.methods.imputation import ImputationMethod
 from pagnn_bench.methods.pagnn import PaGNN
-from pagnn_bench.training.loop import Protocol, train
+from pagnn_bench.training.loop import train
+from pagnn_bench.training.protocol import Protocol
 
 MASK = 0  # all contenders of a place see the first mask
 # A contender trains for about this long in a round: long enough for the clock, short enough for many rounds.

@@ -20,7 +20,7 @@ from torch import nn
 
 from pagnn_bench.missing import IncompleteGraph
 from pagnn_bench.training.clock import wait_for
-from pagnn_bench.training.loop import Protocol
+from pagnn_bench.training.protocol import Protocol
 from pagnn_bench.training.stopping import stopping_rule
 
 

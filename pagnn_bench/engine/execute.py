@@ -35,7 +35,8 @@ from pagnn_bench.methods.base import Prepared
 from pagnn_bench.missing import Observed, check_missing, drawn_pattern, is_natural, splits_vary
 from pagnn_bench.nn.network import StackedNetwork
 from pagnn_bench.records.provenance import collect_provenance
-from pagnn_bench.training.loop import Protocol, TrainingResult, train
+from pagnn_bench.training.loop import TrainingResult, train
+from pagnn_bench.training.protocol import Protocol
 
 MISSING = {"rows": "whole nodes", "cells": "single entries", "biased": "single entries"}  # by pattern
 

@@ -25,7 +25,7 @@ from pagnn_bench.missing.label_share import mask_label_share
 from pagnn_bench.missing.natural import scored
 from pagnn_bench.nn.network import StackedNetwork
 from pagnn_bench.training.clock import wait_for
-from pagnn_bench.training.loop import Protocol
+from pagnn_bench.training.protocol import Protocol
 
 
 @lru_cache(maxsize=4)

@@ -5,84 +5,26 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from pagnn_bench.config.identity import LATER_KEYS, PRECISIONS
-from pagnn_bench.config.schema import (
-    NOT_NEGATIVE,
-    POSITIVE,
-    Schema,
-    check_group,
-    group,
-    one_of,
-    or_null,
-    whole,
-)
-from pagnn_bench.data.component import COMPONENTS
-from pagnn_bench.data.splits import DEVELOPMENT
-from pagnn_bench.missing import FEATURE_NORMS, IncompleteGraph
-from pagnn_bench.nn.dropout import RNGS, DropoutStreams
+from pagnn_bench.missing import IncompleteGraph
+from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.network import PARTS, StackedNetwork
 from pagnn_bench.training.clock import Clock
-from pagnn_bench.training.optimiser import DECAYS, StackedAdam
+from pagnn_bench.training.optimiser import StackedAdam
+from pagnn_bench.training.protocol import Protocol, common
 from pagnn_bench.training.scores import confusion, scores_of
 from pagnn_bench.training.stack import Stack
-from pagnn_bench.training.stopping import RULES, stopping_rule
+from pagnn_bench.training.stopping import stopping_rule
+from pagnn_bench.training.window import Scores, epochs_at_once, train_window
 
 # The test nodes are most of a graph: seeds that stop together are tested a few at a time, to bound the memory.
 TESTED_AT_ONCE = 4
-
-# Reading from a device means waiting for it. So a GPU trains this many epochs at a time and copies the weights after
-# each, as far as the copies fit. The rules then go through the epochs one by one, so the same weights are kept. A
-# member that stopped in between has trained on in vain: on average 5 epochs of about 400.
-LOOK_EVERY = 10
-WINDOW_BYTES = 1 << 28
-
-
-PROTOCOL: Schema = {
-    "lr": POSITIVE,
-    "weight_decay": NOT_NEGATIVE,
-    "init_gain": POSITIVE,
-    "patience": whole(1),
-    "max_epochs": whole(1),
-    "stopping": one_of(RULES),
-    "feature_norm": one_of(FEATURE_NORMS),
-    "decay": one_of(DECAYS),
-    "precision": one_of(PRECISIONS),
-    "dropout_rng": one_of(RNGS),
-}
-# Applied to the graph before anything is hidden: pagnn_bench.engine.prepare.
-GRAPH_KEYS: Schema = {"component": one_of(COMPONENTS), "split": or_null(group(DEVELOPMENT))}
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How networks are trained; the fields are keys of ``conf/protocol``."""
-
-    lr: float
-    weight_decay: float
-    patience: int
-    max_epochs: int
-    stopping: str
-    init_gain: float
-    feature_norm: str
-    decay: str = "all"
-    precision: str = "float32"
-    dropout_rng: str = "host"
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Protocol:
-        settings = {**LATER_KEYS["protocol"], **config}
-        settings.pop("tuning")
-        check_group("protocol", settings, {**PROTOCOL, **GRAPH_KEYS}, "a protocol")
-        return cls(**{key: settings[key] for key in PROTOCOL})
 
 
 @dataclass
@@ -140,7 +82,7 @@ def train(
     labels, scored = _labels(graph, device)
     members = len(dropout_seeds)
     protocols = [protocol] * members if isinstance(protocol, Protocol) else list(protocol)
-    protocol = _common(protocols)
+    protocol = common(protocols)
     streams = DropoutStreams(dropout_seeds, device, dropout_rates, protocol.dropout_rng)
     stack = _new_stack(network, protocols, streams)
     result = TrainingResult(records=[{} for _ in range(members)])
@@ -150,11 +92,11 @@ def train(
 
     # A network without anything to train is evaluated once.
     last_epoch = protocol.max_epochs if any(p.numel() for p in network.parameters()) else 1
-    clock, look_every = Clock(device), look_every or _look_every(stack, device)
+    clock, look_every = Clock(device), look_every or epochs_at_once(stack, device)
 
     for first in range(1, last_epoch + 1, look_every):
         epochs = range(first, min(first + look_every, last_epoch + 1))
-        window = _train_window(stack, labels, len(epochs), clock)
+        window = train_window(stack, labels, len(epochs), clock)
         result.train_seconds += window.train_seconds
         result.eval_seconds += window.eval_seconds
         for epoch, scores, weights in zip(epochs, window.scores, window.weights):
@@ -200,90 +142,20 @@ def _labels(graph: IncompleteGraph, device: torch.device) -> tuple[dict[str, Ten
 
 def _new_stack(network: StackedNetwork, protocols: Sequence[Protocol], streams: DropoutStreams) -> Stack:
     """All members, before the first epoch."""
-    common, members = protocols[0], len(protocols)
+    first, members = protocols[0], len(protocols)
     rates, decays = ([getattr(own, key) for own in protocols] for key in ("lr", "weight_decay"))
     return Stack(
         network,
-        StackedAdam(network, rates, decays, common.decay),
+        StackedAdam(network, rates, decays, first.decay),
         streams,
-        stopping_rule(common.stopping, members, common.patience),
+        stopping_rule(first.stopping, members, first.patience),
         alive=np.arange(members),
         place=np.arange(members),
         kept=[{} for _ in range(members)],
     )
 
 
-class _Scores(NamedTuple):
-    """The scores of one epoch, each float [S]."""
-
-    train_loss: np.ndarray
-    val_loss: np.ndarray
-    val_acc: np.ndarray
-
-    @property
-    def diverged(self) -> np.ndarray:
-        """bool [S]: True where the loss is no longer finite."""
-        return ~(np.isfinite(self.train_loss) & np.isfinite(self.val_loss))
-
-    def of(self, members: np.ndarray) -> _Scores:
-        """The scores of only these members."""
-        return _Scores(*(values[members] for values in self))
-
-
-class _Window(NamedTuple):
-    """Epochs that were trained between two looks at the scores: scores and weights after each of them."""
-
-    scores: list[_Scores]
-    weights: list[dict[str, Tensor]]
-    train_seconds: float
-    eval_seconds: float
-
-
-def _look_every(stack: Stack, device: torch.device) -> int:
-    """How many epochs to train at a time; 1 if reading costs no waiting."""
-    if device.type == "cpu":
-        return 1
-    size = sum(p.numel() * p.element_size() for p in stack.weights().values())
-    return max(1, min(LOOK_EVERY, WINDOW_BYTES // max(1, size)))
-
-
-def _train_window(stack: Stack, labels: Mapping[str, Tensor], epochs: int, clock: Clock) -> _Window:
-    """Train some epochs and read from the device once."""
-    scores, weights, moments = [], [], [clock.now()]
-    for _ in range(epochs):
-        losses = _train_step(stack, labels["train"])
-        moments.append(clock.now())
-        scores.append(_validate(stack, losses, labels["val"]))
-        now = stack.weights()
-        # Copied, because the next step changes them in place.
-        weights.append(now if epochs == 1 else {name: p.clone() for name, p in now.items()})
-        moments.append(clock.now())
-    read = torch.stack(scores).double().cpu().numpy()  # the only transfer from the device
-    seconds = [Clock.between(*pair) for pair in pairwise(moments)]
-    return _Window(
-        [_Scores(train, val, correct / len(labels["val"])) for train, val, correct in read],
-        weights,
-        sum(seconds[::2]),
-        sum(seconds[1::2]),
-    )
-
-
-def _train_step(stack: Stack, labels: Tensor) -> Tensor:
-    """Make one step with every member; returns their training losses [S] before it."""
-    stack.network.zero_grad(set_to_none=True)
-    losses = stack.network.backward(stack.streams, lambda logits: _losses(logits, labels))
-    stack.optimizer.step()
-    return losses
-
-
-def _validate(stack: Stack, losses: Tensor, labels: Tensor) -> Tensor:
-    """Training loss, and loss and number of correct validation nodes of every member: [3, S]."""
-    with torch.no_grad():
-        logits = stack.network("val", None)
-        return torch.stack((losses, _losses(logits, labels), _correct(logits, labels)))
-
-
-def _keep_best(stack: Stack, scores: _Scores, weights: Mapping[str, Tensor], epoch: int) -> np.ndarray:
+def _keep_best(stack: Stack, scores: Scores, weights: Mapping[str, Tensor], epoch: int) -> np.ndarray:
     """Keep the weights that the rule calls the best so far; returns which members stop, bool [S]."""
     best, stop = stack.rule.update(scores.val_loss, scores.val_acc)
     if best.any():
@@ -334,23 +206,3 @@ def _finish(
             kept = {"status": "ok", **scores[int(k)], **stack.kept[k], "epochs": epoch}
             records.append({**kept, **peak})
     return records
-
-
-def _common(protocols: Sequence[Protocol]) -> Protocol:
-    """The protocol of the first member, after a check that the others differ only where they may."""
-    first = protocols[0]
-    if any(replace(own, lr=first.lr, weight_decay=first.weight_decay) != first for own in protocols):
-        raise ValueError("the members of a stack differ in more than learning rate and weight decay")
-    return first
-
-
-def _losses(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross entropy of every member: logits [S, m, C], labels [m] → [S]."""
-    members, count, _ = logits.shape
-    target = labels.expand(members, count)
-    return F.cross_entropy(logits.transpose(1, 2), target, reduction="none").mean(dim=1)
-
-
-def _correct(logits: Tensor, labels: Tensor) -> Tensor:
-    """How many nodes are classified correctly: [S, m, C], [m] → [S], whole numbers."""
-    return (logits.argmax(dim=2) == labels).sum(dim=1).to(logits.dtype)

@@ -16,7 +16,7 @@ from pagnn_bench.config.identity import Cell
 from pagnn_bench.engine.plan import Request, Settings
 from pagnn_bench.methods import build_method
 from pagnn_bench.missing import check_missing
-from pagnn_bench.training.loop import Protocol
+from pagnn_bench.training.protocol import Protocol
 
 CHOICES = [(group, name) for group in GROUPS for name in choices(group)]
 NAMED_BY_CONTENT = {("data", "pyg")}  # a dataset of torch_geometric bears the name of the class

@@ -158,7 +158,7 @@ FORMS = [
 def test_every_tensor_is_on_the_device_of_the_training(name, missing, monkeypatch):
     """And trains there as on the CPU, on the same dropout masks; see :mod:`tests.elsewhere`."""
     cell = cell_of(name, missing)
-    # Past the first look at the scores (training.loop.LOOK_EVERY) and into the next window.
+    # Past the first look at the scores (training.window.LOOK_EVERY) and into the next window.
     cell = dataclasses.replace(cell, protocol={**cell.protocol, "max_epochs": 12})
     monkeypatch.setattr(execute, "device_facts", lambda device: {"device": str(device)})
     for form in FORMS:

@@ -20,7 +20,7 @@ from pagnn_bench.engine.execute import Executor
 from pagnn_bench.engine.prepare import hide_mask
 from pagnn_bench.engine.progress import Watcher
 from pagnn_bench.nn import network
-from pagnn_bench.training.loop import LOOK_EVERY
+from pagnn_bench.training.window import LOOK_EVERY
 from tests.elsewhere import ELSEWHERE, Elsewhere, elsewhere
 from tests.methods.test_all_methods import METHODS, cell_of, places
 

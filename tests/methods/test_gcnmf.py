@@ -15,7 +15,8 @@ from pagnn_bench.config.errors import RequestError
 from pagnn_bench.missing import Observed, hide
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.network import PARTS
-from pagnn_bench.training.loop import Protocol, train
+from pagnn_bench.training.loop import train
+from pagnn_bench.training.protocol import Protocol
 from tests.conftest import random_graph, renamed
 from tests.methods.gcnmf_cases import CONTEXT, CPU, PATTERNS, gcnmf, incomplete
 

@@ -18,7 +18,8 @@ from pagnn_bench.data.graph import Split, build_graph
 from pagnn_bench.methods.base import Context
 from pagnn_bench.missing import Observed, hide
 from pagnn_bench.nn.network import PARTS
-from pagnn_bench.training.loop import Protocol, train
+from pagnn_bench.training.loop import train
+from pagnn_bench.training.protocol import Protocol
 from tests.conftest import random_graph, random_observed
 
 CPU = torch.device("cpu")

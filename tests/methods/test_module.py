@@ -17,8 +17,9 @@ from pagnn_bench.methods.module import Module
 from pagnn_bench.missing import hide
 from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.module_stack import ModuleStack
-from pagnn_bench.training.loop import Protocol, train
+from pagnn_bench.training.loop import train
 from pagnn_bench.training.optimiser import StackedAdam
+from pagnn_bench.training.protocol import Protocol
 from tests.conftest import random_graph, random_observed
 from tests.methods import modules
 

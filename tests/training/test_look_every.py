@@ -12,9 +12,10 @@ from torch import nn
 
 from pagnn_bench.missing import hide
 from pagnn_bench.nn.network import StackedNetwork
-from pagnn_bench.training import loop
+from pagnn_bench.training import loop, window
 from pagnn_bench.training.clock import Clock
-from pagnn_bench.training.loop import Protocol, train
+from pagnn_bench.training.loop import train
+from pagnn_bench.training.protocol import Protocol
 from pagnn_bench.training.stopping import RULES, stopping_rule
 from tests.conftest import random_graph, random_observed
 from tests.training.test_loop import CPU, pagnn, run
@@ -81,8 +82,8 @@ def test_scripted_scores(stopping, look_every, seed, monkeypatch):
         epoch += 1
         return script[:, stack.network.who[:, 0].detach().long(), epoch - 1]
 
-    monkeypatch.setattr(loop, "_validate", scripted)
-    monkeypatch.setattr(loop, "_losses", lambda logits, labels: logits[:, 0, 0] - logits[:, 0, 1])
+    monkeypatch.setattr(window, "_validate", scripted)
+    monkeypatch.setattr(window, "_losses", lambda logits, labels: logits[:, 0, 0] - logits[:, 0, 1])
     nodes = np.arange(NODES)
     graph = SimpleNamespace(
         labels=np.zeros(NODES, dtype=np.int64),

@@ -19,8 +19,9 @@ from pagnn_bench.nn.dropout import DropoutStreams
 from pagnn_bench.nn.inputs import DenseInput
 from pagnn_bench.nn.network import neighbourhood
 from pagnn_bench.nn.propagate import mean_operator, symmetric_operator
-from pagnn_bench.training.loop import Protocol, train
+from pagnn_bench.training.loop import train
 from pagnn_bench.training.optimiser import StackedAdam
+from pagnn_bench.training.protocol import Protocol
 from tests.conftest import random_graph, random_observed
 from tests.reference import PlainPaGNN
 
