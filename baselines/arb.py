@@ -30,17 +30,17 @@ class ARB(ImputationMethod):
 
     Attributes that are not 0 or 1 have their observed mean subtracted first and added at the end.
 
-    α, β and the number of steps are chosen on a tenth of the observations, which the search does not start from: by
-    Recall@10 of nodes, or by the squared error if attributes are not binary, as in the released code. That code handles
-    only missing nodes; if single entries are missing, a tenth of the observed entries is ranked at once, and the score
-    is the share of ones among the highest, as many as there are ones.
+    The released code searches α, β and the number of steps on the true attributes of further nodes. Here ``search``
+    uses a tenth of the observations, which it does not start from: by Recall@10 of nodes, or by the squared error if
+    attributes are not binary, as in that code. If single entries are missing, which it does not handle, a tenth of the
+    observed entries is ranked at once, and the score is the share of ones among the highest, as many as there are ones.
+    Where little is observed that is noise (one held-out node on Cora at rate 0.995), so it is not the default.
 
-    Other differences: the released code searches on the true attributes of further nodes, which it then does not start
-    from; it returns the changed observed entries, which keep their values here; and it starts with 0 in missing entries
-    even if the others are centred.
+    Other differences: the released code returns the changed observed entries, which keep their values here; and it
+    starts with 0 in missing entries even if the others are centred.
 
     Args:
-        num_iterations: maximum number of steps.
+        num_iterations: number of steps; in a search, the maximum.
         search: choose the constants as above.
         alpha, beta: α and β, in [0, 1), without a search, or if nothing can be held out.
         **common: see :class:`~pagnn_bench.methods.base.TwoLayerMethod`.

@@ -32,8 +32,8 @@ class Goodie(Method):
 
     Ā is the mean over a node and its neighbours. The loss is the cross entropy plus λ times a contrastive loss on h,
     with pseudo labels t_i = argmax P_i and confidences c_i = max softmax(P_i), 1 at training nodes
-    (:class:`PairContrast`, :class:`CentroidContrast`). A node that no label reaches has c = 0; the released code,
-    which uses only the largest component, would give it class 0 and c = 1 / classes.
+    (:class:`PairContrast`, :class:`CentroidContrast`). A node that no label reaches has c = 0 and is left out; the
+    released code, which uses only the largest component, would give it class 0 and c = 1 / classes.
 
     P of a training node contains its own label, so on training nodes the second branch is close to the answer.
     ``leave_one_out`` removes a training node's label from its own row of ĀP (:func:`own_share`). The last Ā still

@@ -18,7 +18,7 @@ class Contrast(ABC):
 
     Args:
         labels: t, int [n].
-        confidence: c, float [n].
+        confidence: c, float [n]. Nodes with c = 0 are left out, as if the graph did not have them.
         num_classes: C.
         temperature: τ.
         device: where the embeddings are.
@@ -33,15 +33,21 @@ class Contrast(ABC):
         device: torch.device,
     ) -> None:
         self.temperature, self.device = temperature, device
+        sure = np.flatnonzero(confidence)
+        self.nodes = torch.from_numpy(sure).to(device) if len(sure) < len(labels) else None
+        labels, confidence = labels[sure], confidence[sure]
         member = labels == np.arange(num_classes)[:, None]  # [C, n]
         self._precompute(member, labels, confidence)
+
+    def __call__(self, hidden: Tensor) -> Tensor:
+        return self._loss(hidden if self.nodes is None else hidden[:, self.nodes])
 
     @abstractmethod
     def _precompute(self, member: np.ndarray, labels: np.ndarray, confidence: np.ndarray) -> None:
         """Set what does not depend on the embeddings; ``member`` is bool [C, n]."""
 
     @abstractmethod
-    def __call__(self, hidden: Tensor) -> Tensor: ...
+    def _loss(self, hidden: Tensor) -> Tensor: ...
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array.astype(np.float32)).to(self.device)
@@ -71,7 +77,7 @@ class PairContrast(Contrast):
             self._tensor, (member * confidence, each, each[labels] * confidence**2, counted)
         )
 
-    def __call__(self, hidden: Tensor) -> Tensor:
+    def _loss(self, hidden: Tensor) -> Tensor:
         z = F.normalize(hidden, dim=-1)
         means = self.member @ z  # [S, C, h]
         alike = (means.square().sum(dim=-1) * self.each).sum(dim=-1)
@@ -119,7 +125,7 @@ class CentroidContrast(Contrast):
         weights = member * confidence
         self.member = self._tensor(weights[weights.any(axis=1)])
 
-    def __call__(self, hidden: Tensor) -> Tensor:
+    def _loss(self, hidden: Tensor) -> Tensor:
         z = F.normalize(self.member @ hidden, dim=-1)
         classes = z.shape[1]
         if classes < 2:

@@ -19,7 +19,7 @@ class MaskConcat(ImputationMethod):
     """X̂ = [M ⊙ X ‖ s F] [n, 2d], then the GCN: an unknown 0 and an observed 0 are told apart.
 
     F is M, as in the code of GNNmim, or 1 − M. A bag of words has few ones (18 of 1433 on Cora) and F may have many, so
-    at s = 1 it drowns out the words.
+    it drowns out the words unless s is small.
 
     Args:
         mask_scale: s.

@@ -49,7 +49,6 @@ COMPARED = {
     "shared[stopping=val_loss]": "`shared`, stopping on loss",
     "literal": "`literal`",
 }
-FORMER_SEARCH = "tuned_12"  # twelve settings per cell, none of them with a weight decay below 0.0005
 NOTHING = "Nothing run yet."
 
 GridLine = dict[float, list[float]]  # weight decay → validation accuracies in percent
@@ -173,7 +172,7 @@ def claims(results: Results) -> str:
 
 def tuned(results: Results) -> str:
     """Results and chosen settings under protocol=tuned, compared with other protocols on the same cells."""
-    under = results.under("tuned" if "tuned" in results.protocols else FORMER_SEARCH)
+    under = results.under("tuned")
     means = {
         (name, r.key.missing, r.key.data, r.key.method, r.key.rate): f"{r.mean:.2f}"
         for name in COMPARED

@@ -44,6 +44,15 @@ def enter(words: Sequence[str], config_dir: str | None = None) -> Entrants:
     given = {_key(word): word for word in words}
     _check(words, given)
     named = given.get("method", "").partition("=")[2].strip("[]")
+    names = named.split(",")
+    if "method" in given and not all(names):
+        refuse(
+            "method",
+            named,
+            "name methods, such as method=mf,pagnn_n, or leave it out for all that suit the graph",
+        )
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        refuse("method", named, f"{twice} is there twice; name each method once")
     own = [word for word in words if _key(word).startswith("method.")]
     words = [*_defaults(given, tune), *(w for w in words if w not in own and _key(w) != "method")]
     notes = []
@@ -67,7 +76,7 @@ def enter(words: Sequence[str], config_dir: str | None = None) -> Entrants:
         fitness.check_settings(fit)
         return Entrants(fit, left_out, notes)
     configs = composed(f"method={named}")
-    for name, config in zip(named.split(","), configs):
+    for name, config in zip(names, configs):
         # A setting applies to the methods that have it: method=mf,module method.module=mine.MyGNN.
         if fitting := [word for word in own if _key(word).split(".")[1] in config["method"]]:
             config.update(composed(f"method={name}", *fitting)[0])

@@ -75,7 +75,7 @@ def draw_mask(
         raise RequestError(
             f"graph: give a graph from load_graph, not a value of type {type(graph).__name__}."
         )
-    whole(0).check("mask", mask)
+    mask = whole(0).check("mask", int(mask) if isinstance(mask, np.integer) else mask)
     keys: dict[str, Key] = {"missing": missing} if rate is None else {"missing": missing, "rate": rate}
     config = _one(configurations(words, keys, config_dir))
     group, share = config["missing"], parse_rate(config["rate"])

@@ -15,6 +15,7 @@ from pagnn_bench.config.catalogue import choices
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.sweep import compose_combinations
+from pagnn_bench.config.text import count
 from pagnn_bench.engine.cores import set_threads, usable_cores
 
 GRAPHS = ("cora", "citeseer", "amaphoto")
@@ -67,7 +68,7 @@ def speed(options: argparse.Namespace) -> tuple[Document, int]:
             raise RequestError(
                 f"--methods {','.join(methods)}: none of them is defined for missing={missing}."
             )
-        _say(f"{data}, {missing}, rate {options.rate:g}: {len(defined)} methods")
+        _say(f"{data}, {missing}, rate {options.rate:g}: {count(len(defined), 'method')}")
         document["places"].append(describe_place(defined[0]))
         rows = measure_place(defined, settings, lambda text: _say(f"  {text}"))
         document["rows"] += [row.record() for row in rows]

@@ -130,7 +130,9 @@ def _names(option: str, group: str) -> Callable[[str], list[str]]:
 
 def _graphs(text: str) -> list[str]:
     """Datasets that need nothing but their name."""
-    return _chosen("--data", text, [name for name in choices("data") if name not in ("custom", "pyg")])
+    return _chosen(
+        "--data", text, [name for name in choices("data") if name not in ("custom", "table", "pyg")]
+    )
 
 
 def _chosen(option: str, text: str, valid: Sequence[str]) -> list[str]:

@@ -42,9 +42,9 @@ def _parser() -> argparse.ArgumentParser:
         ("verify", "check every file against the published checksums; exit code 1 if any fails"),
     ):
         command = actions.add_parser(action, help=text, description=text)
-        command.add_argument(
-            "name", nargs="?", default="all", metavar="NAME", help=f"{', '.join(TABLE)} or all"
-        )
+        named = command.add_argument("name", metavar="NAME", help=f"{', '.join(TABLE)} or all")
+        if action != "fetch":  # which takes minutes and fills a disk
+            named.nargs, named.default = "?", "all"
         command.add_argument(
             "--root", metavar="DIR", help="data folder (default: PAGNN_DATA, else the cache folder)"
         )

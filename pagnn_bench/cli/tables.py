@@ -169,5 +169,5 @@ def _closing(results: Results, protocol: str, folder: str) -> str:
     if broken:
         lines.append(f"{count(broken, 'cell')} with failed batches: pagnn-bench report lists them.")
     if results.damaged:
-        lines.append(f"{count(len(results.damaged), 'file')} could not be read; their trials are left out.")
+        lines.append(f"{count(len(results.damaged), 'file')} could not be read, so trials are left out.")
     return "\n" + "\n".join(lines) + "\n" if lines else ""

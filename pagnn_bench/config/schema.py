@@ -7,6 +7,7 @@ keys, missing keys and invalid values. Booleans never count as numbers here, as 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -80,6 +81,10 @@ def _finite(value: Any) -> bool:
 FLAG = Valid(lambda value: isinstance(value, bool), "choose true or false")
 TEXT = Valid(lambda value: isinstance(value, str), "give a text")
 POSITIVE = Valid(lambda value: _finite(value) and value > 0, "give a number above 0")
+DEVICE = Valid(
+    lambda value: isinstance(value, str) and re.fullmatch(r"auto|(cpu|cuda)(:\d{1,2})?", value) is not None,
+    "choose auto, cpu, cuda, or cuda:0, cuda:1 and so on",
+)
 NOT_NEGATIVE = Valid(lambda value: _finite(value) and value >= 0, "give a number not below 0")
 SHARE = Valid(
     lambda value: _finite(value) and 0 <= value < 1, "give a share from 0 up to, but not including, 1"

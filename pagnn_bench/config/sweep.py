@@ -118,6 +118,8 @@ class _Composer:
     def _check_choice(self, word: str) -> None:
         """Refuse what cannot be the name of a choice: Hydra would take the last of a list, and crash at a number."""
         override = self.parse(word)
+        if not override.key_or_group:  # `=3`; Hydra would look for a choice of that name
+            raise RequestError(f"{word}: cannot be read as KEY=VALUE.")
         options = self.loader.get_group_options(override.key_or_group)
         if not options or override.is_hydra_override() or override.type == OverrideType.DEL:
             return

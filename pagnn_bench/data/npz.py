@@ -28,6 +28,9 @@ from pagnn_bench.data.graph import Split
 from pagnn_bench.data.raw import RawGraph
 
 SPLIT_KEYS = ("train_idx", "val_idx", "test_idx")
+PLAIN_KEYS = ("features", "observed", "edges", "labels", *SPLIT_KEYS)
+CSR_PARTS = ("data", "indices", "indptr", "shape")
+KEYS = {*PLAIN_KEYS, *(f"{key}_{part}" for key in ("features", "observed") for part in CSR_PARTS)}
 
 
 class NpzFile:
@@ -42,7 +45,12 @@ class NpzFile:
         self.path, self.arrays = path, _read_archive(path, content)
 
     def raw(self) -> RawGraph:
-        """The graph; a split inside can be chosen as ``data.split=file``."""
+        """The graph; a split inside can be chosen as ``data.split=file``.
+
+        A key without a meaning is refused: a mask or a split under another name would be left out without a word.
+        """
+        if unknown := self.arrays.keys() - KEYS:
+            self.refuse(f"the key {min(unknown)} has no meaning here; the keys are {', '.join(PLAIN_KEYS)}")
         features = self.matrix("features")
         if features.ndim != 2 or features.dtype.kind not in "biuf":
             self.refuse(f"features must be one row of numbers per node, found {_found(features)}")
@@ -70,7 +78,7 @@ class NpzFile:
         """A dense array, or a CSR matrix stored as four arrays."""
         if f"{key}_data" not in self.arrays:
             return self[key]
-        names = [f"{key}_{part}" for part in ("data", "indices", "indptr", "shape")]
+        names = [f"{key}_{part}" for part in CSR_PARTS]
         data, indices, indptr, shape = map(self.__getitem__, names)
         try:
             matrix = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))

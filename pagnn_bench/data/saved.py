@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +14,11 @@ from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.text import one_line
 from pagnn_bench.data.graph import Split
 from pagnn_bench.data.raw import RawGraph
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+MASKS = ("train_mask", "val_mask", "test_mask")
 
 
 def read_saved(path: str, content: bytes) -> RawGraph:
@@ -40,11 +45,15 @@ def read_saved(path: str, content: bytes) -> RawGraph:
                 f"data.path={path}: cannot be loaded as a torch_geometric Data of plain tensors "
                 f"({_what_else(content) or one_line(str(error))[:200]})."
             ) from error
-    if isinstance(data, dict):
+    if isinstance(data, dict) and all(isinstance(key, str) for key in data):
         data = Data.from_dict(data)
     if not isinstance(data, Data):
         raise RequestError(
             f"data.path={path}: holds a {type(data).__name__}; save one torch_geometric Data with torch.save."
+        )
+    if (given := [key for key in MASKS if _has(data, key)]) and len(given) < len(MASKS):
+        raise RequestError(
+            f"data.path={path}: has only {', '.join(given)}; a split needs {', '.join(MASKS)}."
         )
     return raw_graph(data, f"data.path={path}", "file")
 
@@ -68,22 +77,64 @@ def raw_graph(data: Any, where: str, split: str) -> RawGraph:
         where: the key and value that named it, for messages.
         split: the name of the split that its masks define, if they are one-dimensional.
     """
-    if any(getattr(data, key, None) is None for key in ("x", "edge_index", "y")):
+    if not all(_has(data, key) for key in ("x", "edge_index", "y")):
         raise RequestError(f"{where}: needs node features, links and labels (x, edge_index, y).")
-    if data.x.dim() != 2:
-        raise RequestError(
-            f"{where}: x must be one row of numbers per node, found shape {list(data.x.shape)}."
-        )
-    x = data.x.detach().to_sparse_coo().coalesce()  # dense or sparse; NaN is kept as a value
-    features = sparse.coo_array(
-        (x.values().numpy(), tuple(x.indices().numpy())), shape=tuple(x.shape)
-    ).tocsr()
-    labels = data.y.reshape(len(data.y), -1).squeeze(1).numpy()  # [n] or [n, 1]
-    masks: list[Any] = [getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")]
-    splits: dict[str, Callable[[], Split]] = {}
-    if all(mask is not None and mask.dim() == 1 for mask in masks):
-        splits[split] = lambda: Split(*(np.flatnonzero(mask.numpy()) for mask in masks))
-    return RawGraph(features, data.edge_index.numpy(), _whole(labels), splits=splits)
+    labels = _array(data, "y", where)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    return RawGraph(
+        _features(data, where),
+        _array(data, "edge_index", where),
+        _whole(labels),
+        splits=_splits(data, where, split),
+    )
+
+
+def _features(data: Any, where: str) -> sparse.csr_array:
+    """``x``, dense or sparse; NaN is kept as a value."""
+    import torch
+
+    x = data.x
+    if not isinstance(x, torch.Tensor) or x.dim() != 2:
+        found = f"shape {list(x.shape)}" if isinstance(x, torch.Tensor) else f"a {type(x).__name__}"
+        raise RequestError(f"{where}: x must be one row of numbers per node, found {found}.")
+    x = _plain(x).to_sparse_coo().coalesce()
+    return sparse.coo_array((x.values().numpy(), tuple(x.indices().numpy())), shape=tuple(x.shape)).tocsr()
+
+
+def _splits(data: Any, where: str, name: str) -> dict[str, Callable[[], Split]]:
+    """The split that the masks define; none if a mask is lacking, or has several columns, one per split."""
+    if not all(_has(data, key) for key in MASKS):
+        return {}
+    arrays = [_array(data, key, where) for key in MASKS]
+    if any(mask.ndim != 1 for mask in arrays):
+        return {}
+    return {name: lambda: Split(*map(np.flatnonzero, arrays))}
+
+
+def _has(data: Any, key: str) -> bool:
+    return getattr(data, key, None) is not None
+
+
+def _array(data: Any, key: str, where: str) -> np.ndarray:
+    import torch
+
+    value = getattr(data, key)
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+        raise RequestError(f"{where}: {key} must be a dense tensor, found {_kind(value)}.")
+    return np.asarray(_plain(value).numpy())
+
+
+def _kind(value: Any) -> str:
+    return f"a {type(value).__name__}" if not hasattr(value, "layout") else f"layout {value.layout}"
+
+
+def _plain(value: Tensor) -> Tensor:
+    """Without gradients, in a type that numpy knows."""
+    import torch
+
+    value = value.detach()
+    return value.float() if value.dtype == torch.bfloat16 else value
 
 
 def _whole(labels: np.ndarray) -> np.ndarray:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import io
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from pagnn_bench.config.errors import RequestError
-from pagnn_bench.config.text import one_line
+from pagnn_bench.config.text import count, one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +44,7 @@ def read_sheet(key: str, path: str, content: bytes, text: Sequence[str] | None) 
     ending = PurePath(path).suffix.lower()
     try:
         if ending in SEPARATORS:
+            _check_lines(key, path, content, SEPARATORS[ending])
             options = {"sep": SEPARATORS[ending], "keep_default_na": False}
             columns = pd.read_csv(io.BytesIO(content), nrows=0, **options).columns
             as_text = columns if text is None else columns.intersection(list(text))
@@ -58,12 +61,26 @@ def read_sheet(key: str, path: str, content: bytes, text: Sequence[str] | None) 
         raise RequestError(
             f"data.{key}={path}: Parquet needs the package pyarrow: pip install 'pagnn-bench[parquet]'."
         ) from error
-    except (ValueError, OSError, pd.errors.ParserError) as error:  # includes pyarrow's errors
+    except (ValueError, OSError, csv.Error, pd.errors.ParserError) as error:  # includes pyarrow's errors
         raise RequestError(
             f"data.{key}={path}: cannot be read as a table ({one_line(str(error))})."
         ) from error
     endings = ", ".join([*SEPARATORS, *PARQUET, *([".graphml"] if key == "nodes" else [])])
     raise RequestError(f"data.{key}={path}: unknown ending; choose one of {endings}.")
+
+
+def _check_lines(key: str, path: str, content: bytes, separator: str) -> None:
+    """Refuse what pandas would repair without a word: two columns of one name, and lines cut short."""
+    lines = csv.reader(io.StringIO(content.decode("utf-8-sig")), delimiter=separator)
+    header = next(lines, [])
+    if twice := [name for name, times in Counter(header).items() if times > 1]:
+        raise RequestError(f"data.{key}={path}: two columns have the name {twice[0]}.")
+    for fields in lines:
+        if fields and len(fields) < len(header):
+            raise RequestError(
+                f"data.{key}={path}: line {lines.line_num} has {count(len(fields), 'field')}, "
+                f"the first has {len(header)}."
+            )
 
 
 def read_graphml(path: str, content: bytes) -> tuple[pd.DataFrame, pd.DataFrame, pd.Series]:

@@ -10,6 +10,7 @@ import numpy as np
 from pagnn_bench.config.content import read_unchanged
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.schema import TEXT, Schema, Valid, or_null
+from pagnn_bench.config.text import count
 from pagnn_bench.data.graph import Graph, Split
 from pagnn_bench.data.raw import STANDARDISE, Names, RawGraph, finish
 from pagnn_bench.data.sheets import is_graphml, is_text, read_graphml, read_sheet
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PARTS = ("train", "val", "test")
+ODD_CELLS = 0.1  # a column with a smaller share of cells that are no numbers was meant as numbers
 _COLUMNS = Valid(
     lambda value: isinstance(value, list) and all(isinstance(column, str) for column in value),
     "give a list of columns, such as [colour,size]",
@@ -98,7 +100,7 @@ def _read(config: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame, pd.Ser
 def _ids(config: Mapping[str, Any], nodes: pd.DataFrame, key: str) -> pd.Series:
     ids = _column(config, nodes, "id", key)
     if ids.isna().any():
-        raise RequestError(f"data.id={key}: {int(ids.isna().sum())} nodes have no id.")
+        raise RequestError(f"data.id={key}: {count(int(ids.isna().sum()), 'node')} without an id.")
     if (twice := ids[ids.duplicated()]).size:
         raise RequestError(f"data.id={key}: ids must be unique, but {twice.iloc[0]} occurs twice.")
     return ids
@@ -150,6 +152,8 @@ def _features(config: Mapping[str, Any], attributes: pd.DataFrame) -> tuple[np.n
         is_text = not pd.api.types.is_numeric_dtype(column)
         if is_text and column.dropna().isin((True, False)).all():  # empty, or booleans with empty cells
             column, is_text = column.astype(float), False
+        if is_text and one_hot == "auto":
+            _refuse_nearly_numbers(config, name, column)
         if is_text if one_hot == "auto" else name in one_hot:
             values = pd.Categorical(column)
             codes = values.codes.astype(float)
@@ -164,6 +168,19 @@ def _features(config: Mapping[str, Any], attributes: pd.DataFrame) -> tuple[np.n
         else:
             columns.append(column.to_numpy(dtype=float, na_value=np.nan))
     return np.column_stack(columns), categories
+
+
+def _refuse_nearly_numbers(config: Mapping[str, Any], name: Any, column: pd.Series) -> None:
+    """Refuse a column of numbers with a few cells that are none, which would turn every number into a category."""
+    import pandas as pd
+
+    filled = column.dropna()
+    odd = filled[pd.to_numeric(filled, errors="coerce").isna()]
+    if len(odd) < ODD_CELLS * len(filled):
+        raise RequestError(
+            f"data.nodes={config['nodes']}: the column {name} has numbers except in {count(len(odd), 'cell')}, such as "
+            f"{odd.iloc[0]}; correct them, or name the columns of categories in data.one_hot=[...]."
+        )
 
 
 def _splits(config: Mapping[str, Any], nodes: pd.DataFrame) -> dict[str, Callable[[], Split]]:

@@ -153,7 +153,8 @@ def _masks(request: Request) -> set[int]:
     masks = {mask for mask, _ in request.trials}
     if len(masks) > 1:
         raise RequestError(
-            f"masks={len(masks)}: apply works on one incomplete graph; give masks=1, or the index of a mask, masks=[2]."
+            f"masks: apply works on one incomplete graph, not on {len(masks)}; give masks=1, or the index of a mask, "
+            "such as masks=[2]."
         )
     return masks
 

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from pagnn_bench.config.errors import RequestError
-from pagnn_bench.config.schema import Valid
+from pagnn_bench.config.schema import DEVICE
 from pagnn_bench.config.text import count
 from pagnn_bench.records.provenance import nvidia_driver
 
@@ -38,24 +38,9 @@ ADVICE = {
 }
 
 
-def _is_device(name: Any) -> bool:
-    try:
-        return name == "auto" or torch.device(name).type in ("cpu", "cuda")
-    except (RuntimeError, TypeError):
-        return False
-
-
-DEVICE = Valid(_is_device, "choose auto, cpu, cuda, or cuda:0, cuda:1 and so on")
-
-
-def check_device(name: str) -> None:
-    """Refuse an invalid device name, whether or not this machine has the device."""
-    DEVICE.check("device", name)
-
-
 def candidates(name: str) -> list[int]:
     """The indices of the GPUs that ``device=`` allows: none for the CPU, all visible ones for ``auto`` and ``cuda``."""
-    check_device(name)
+    DEVICE.check("device", name)
     if name != "auto":
         device = torch.device(name)
         if device.type == "cpu" or device.index is not None:

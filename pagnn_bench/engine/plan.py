@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from pagnn_bench.config.errors import RequestError
 from pagnn_bench.config.identity import Cell, parse_indices
-from pagnn_bench.config.schema import FLAG, Schema, Valid, check_values, or_auto, or_null, whole
+from pagnn_bench.config.schema import DEVICE, FLAG, Schema, Valid, check_values, or_auto, or_null, whole
 from pagnn_bench.records.store import Store
 
 MAX_THREADS = 1024  # with a hundred thousand, torch crashes
@@ -19,6 +19,7 @@ MAX_THREADS = 1024  # with a hundred thousand, torch crashes
 REQUEST_KEYS = frozenset({"method", "data", "missing", "protocol", "rate", "masks", "seeds", "experiment"})
 SETTINGS: Schema = {
     "results_dir": Valid(lambda value: value not in (None, ""), "give the name of a folder"),
+    "device": DEVICE,  # whether or not this machine has it
     "stack": whole(1),
     "n_jobs": or_auto(whole(1)),
     "threads": or_null(whole(1, MAX_THREADS)),
@@ -26,6 +27,9 @@ SETTINGS: Schema = {
     "train_curve": FLAG,
     "cache": FLAG,
     "dry_run": FLAG,
+    "tensorboard": Valid(
+        lambda value: not isinstance(value, bool) and value != "", "give the name of a folder"
+    ),
 }
 
 
@@ -38,10 +42,10 @@ class Request:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Request:
-        for group in ("method", "data", "missing", "protocol"):
-            if "name" not in (
-                config.get(group) or {}
-            ):  # deleted, or from a file that is only part of a choice
+        groups = ("method", "data", "missing", "protocol")
+        _need(config, groups)
+        for group in groups:
+            if "name" not in (config[group] or {}):  # from a file that is only part of a choice
                 raise RequestError(
                     f"{group}: choose one of `pagnn-bench list {group}`, or give your file a `name:`."
                 )

@@ -238,10 +238,8 @@ def _call_workers(plan: Sequence[Batch], settings: Settings) -> None:
 def _check(plan: Sequence[Batch], settings: Settings) -> None:
     """Refuse a plan that makes no sense."""
     if plan:
-        from pagnn_bench.engine.device import check_device
-        from pagnn_bench.engine.execute import check_cell  # both bring torch
+        from pagnn_bench.engine.execute import check_cell  # brings torch
 
-        check_device(settings.device)
         # A dry run may be for another machine, and workers elsewhere have other devices.
         if check_backend(settings.backend).here and not settings.dry_run:
             devices_here(settings)

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 from pagnn_bench.config.errors import RequestError, UnsuitableError
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.engine.backends import check_backend
-from pagnn_bench.engine.device import check_device
 from pagnn_bench.engine.execute import check_cell, check_graph
 from pagnn_bench.engine.plan import Request, Settings
 from pagnn_bench.engine.prepare import graph_of, has_own_splits
@@ -72,7 +71,6 @@ def check_settings(configs: Sequence[Config]) -> None:
     """Refuse wrong settings on how to run, before anything about what to run."""
     settings = Settings.shared_by(configs)
     check_backend(settings.backend)
-    check_device(settings.device)
 
 
 def _check(request: Request) -> None:

@@ -141,4 +141,7 @@ def names_in(folder: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise RequestError(f"results_dir: {folder} cannot be read ({error.strerror}).") from error
+        blocking = next((above for above in (folder, *folder.parents) if above.is_file()), folder)
+        raise RequestError(
+            f"results_dir: {blocking} cannot be read as a folder ({error.strerror})."
+        ) from error

@@ -104,8 +104,8 @@ class Store:
         unread = [path.name for path in self.damaged if path.parent == folder_of(self.results_dir)]
         if unread:
             raise RequestError(
-                f"collect: {', '.join(unread)} could not be read and would be lost; "
-                "bring back the committed files, or move these away if their trials may go."
+                f"collect: {', '.join(unread)} could not be read, and trials that are only there would be lost; "
+                "bring back the committed files, or move these away."
             )
         return write_collected(self.results_dir, content)
 

@@ -195,6 +195,7 @@ def test_the_masks_are_those_of_the_trials():
         expected = hide_mask(Cell.from_config(config), mask, CPU).graph.observed.dense()
         np.testing.assert_array_equal(draw_mask(graph, missing, rate, mask), expected)
     assert draw_mask(graph).mean() == pytest.approx(0.5, abs=0.1)
+    np.testing.assert_array_equal(draw_mask(graph, mask=np.int64(1)), draw_mask(graph, mask=1))
     assert draw_mask(graph, "type2", 0.5, 0, "missing.exact=true").mean() == 0.5
     with pytest.raises(RequestError, match=r"^mask=-1: give a whole number"):
         draw_mask(graph, mask=-1)

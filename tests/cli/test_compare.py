@@ -181,6 +181,8 @@ WRONG = {
     "rate=0.1,0.2": "rate=0.1,0.2: compare takes several values for method only; ",
     "method.hidden=64": "method.hidden=64: name the methods it is for, such as method=mf,pagnn_n.",
     "method=mf,foo": f"method=foo: choose one of {', '.join(choices('method'))}.",
+    "method=mf,fp,mf": "method=mf,fp,mf: mf is there twice; name each method once.",
+    "method=": "method=: name methods, such as method=mf,pagnn_n, ",
     "tune=maybe": "tune=maybe: choose true or false.",
     "tune=true": "tune=true: means protocol=tuned with a small budget; leave out protocol=quick.",
     "rate=2.0": "rate=2.0: the missing rate is a number from 0 up to, but not including, 1.",

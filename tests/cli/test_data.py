@@ -48,6 +48,11 @@ def test_verify_with_nothing_fetched(tmp_path, capsys):
     assert all(line.startswith("missing ") and "ind.cora." in line for line in lines)
 
 
+def test_fetch_wants_a_name(capsys, no_sources):
+    with pytest.raises(RequestError, match="NAME"):
+        data_command(["fetch"])
+
+
 def test_fetch_without_a_source_says_so_for_each(tmp_path, capsys, no_sources):
     assert data_command(["fetch", "all", "--root", str(tmp_path)]) == 1
     assert len(capsys.readouterr().err.splitlines()) == len(TABLE)

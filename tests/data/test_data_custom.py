@@ -128,6 +128,14 @@ def test_a_masked_category_is_no_category(load):
         ({"observed": ~GAPS[0]}, "observed must be true or false for every attribute"),
         ({"observed": np.zeros(FEATURES.shape, dtype=bool)}, "all attributes are missing"),
         ({**SPARSE_MASK, "observed_shape": np.array([3, 3])}, "observed_data, .* do not form a CSR matrix"),
+        (
+            {"observed_mask": ~GAPS},
+            "the key observed_mask has no meaning here; the keys are features, observed, edges",
+        ),
+        (
+            {"train_mask": LABELS == 0},
+            "the key train_mask has no meaning here; .* train_idx, val_idx, test_idx",
+        ),
         ({"features": None}, "the key features is missing; the file has edges, labels"),
         ({"edges": None}, "the key edges is missing"),
         ({"labels": np.minimum(LABELS, 0)}, "all labelled nodes have the same class"),

@@ -46,6 +46,18 @@ def test_its_masks_are_a_split(load):
     assert load(masked, split="random").split.sizes == (6, 10, 14)
 
 
+def test_columns_of_masks_are_no_split(load):
+    """One column per split, as in the heterophilous datasets: none of them is *the* split of the file."""
+    columns = {key: mask[:, None].expand(-1, 10) for key, mask in MASKS.items()}
+    assert load(Data(**GRAPH.to_dict(), **columns)).split.sizes == (6, 10, 14)
+
+
+def test_types_that_numpy_does_not_know(load):
+    """bfloat16 and values with gradients, as a model may have left them."""
+    odd = Data(x=X.bfloat16(), edge_index=RING, y=(NODE % 2).float().requires_grad_())
+    assert load(odd, "odd.pt").checksum == load(GRAPH).checksum
+
+
 def test_what_torch_allows_is_as_it_was_before(load):
     """Otherwise torch_geometric, which allows ``Data`` for good, would later read its own files the unsafe way."""
     before = set(torch.serialization.get_safe_globals())
@@ -75,6 +87,27 @@ class Evil:
             Data(x=X, edge_index=RING, y=NODE % 2, names=np.array(["a"])),
             r"plain tensors \(it holds numpy._core.multiarray._reconstruct, numpy.dtype, numpy.ndarray\)",
         ),
+        (
+            Data(x=[[1.0]] * 30, edge_index=RING, y=NODE % 2),
+            "x must be one row of numbers per node, found a list",
+        ),
+        (Data(x=X, edge_index=RING.tolist(), y=NODE % 2), "edge_index must be a dense tensor, found a list"),
+        (
+            Data(x=X, edge_index=RING.float().to_sparse(), y=NODE % 2),
+            "edge_index must be a dense tensor, found layout torch.sparse_coo",
+        ),
+        (Data(x=X, edge_index=RING, y=[0, 1] * 15), "y must be a dense tensor, found a list"),
+        (Data(x=X, edge_index=RING, y=torch.tensor(1)), "labels must be one integer per node"),
+        (Data(x=X, edge_index=RING, y=NODE[:0]), "labels must be classes counted from 0"),
+        (
+            Data(**GRAPH.to_dict(), train_mask=NODE < 4),
+            "has only train_mask; a split needs train_mask, val_mask",
+        ),
+        (
+            Data(**GRAPH.to_dict(), **MASKS | {"val_mask": [True] * 30}),
+            "val_mask must be a dense tensor, found a list",
+        ),
+        ({1: X}, "holds a dict; save one torch_geometric Data"),
         (HeteroData(), "it holds .*torch_geometric.data.storage.BaseStorage"),
     ],
 )

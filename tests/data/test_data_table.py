@@ -127,7 +127,13 @@ def test_graphml_is_both_tables_in_one(load, tmp_path, data_config):
         ({"one_hot": []}, r"the column colour is text, such as red; encode it with data.one_hot=\[colour\]"),
         ({"ignore": ["weight", "colour", "smokes"], "one_hot": []}, "no column is left"),
         ({"nodes": NODES.replace("f,5", "a,5")}, "data.id=id: ids must be unique, but a occurs twice"),
-        ({"nodes": NODES.replace("f,5", ",5")}, "data.id=id: 1 nodes have no id"),
+        ({"nodes": NODES.replace("f,5", ",5")}, "data.id=id: 1 node without an id"),
+        (
+            {"nodes": NODES.replace("weight,colour", "weight,weight")},
+            "data.nodes=.*: two columns have the name weight",
+        ),
+        ({"nodes": NODES + "g,1\n"}, "data.nodes=.*: line 8 has 2 fields, the first has 5"),
+        ({"edges": "from,to\na,b\nc\n"}, "data.edges=.*: line 3 has 1 field, the first has 2"),
         (
             {"edges": "from,to\na,b\nx9,b\n7,c\n"},
             "2 of 6 ends name no node, such as x9; the ids are the column id of",

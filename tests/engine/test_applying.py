@@ -159,7 +159,7 @@ def test_a_training_that_breaks_off(tmp_path, monkeypatch):
 def test_wrong_requests(tmp_path):
     wrong = {"masks": 3, "n_jobs": 2, "dry_run": True}
     sentences = (
-        "masks=3: apply works on one",
+        "masks: apply works on one incomplete graph, not on 3",
         "n_jobs=2: apply trains in this process",
         "dry_run=true: apply has no plan",
     )

@@ -85,6 +85,21 @@ def test_losses_and_gradients_equal_the_loops(kind, naive, temperature, block, m
     np.testing.assert_allclose(hidden.grad, exact.grad, atol=1e-4 * scale)
 
 
+@pytest.mark.parametrize("kind", [PairContrast, CentroidContrast])
+def test_nodes_without_confidence_are_left_out(kind):
+    """Not only as partners: they are in no class and in no normaliser, and they get no gradient."""
+    rng = np.random.default_rng(1)
+    labels, confidence, unsure = rng.integers(3, size=12), rng.random(12), np.arange(12) % 3 == 1
+    confidence[unsure] = 0
+    hidden = torch.from_numpy(rng.random((2, 12, 4)).astype(np.float32)).requires_grad_()
+    loss = kind(labels, confidence, 3, 0.5, CPU)(hidden)
+    alone = kind(labels[~unsure], confidence[~unsure], 3, 0.5, CPU)(hidden[:, ~unsure])
+    torch.testing.assert_close(loss, alone)
+    loss.sum().backward()
+    assert not hidden.grad[:, unsure].any()
+    assert hidden.grad[:, ~unsure].any()
+
+
 def test_three_nodes_by_hand():
     """z = (1, 0), (1, 0), (0, 1), t = 0, 0, 1, c = 1, 1/2, 1, τ = 1.
 

@@ -40,7 +40,7 @@ def cost_table(study: Study) -> Table:
     caption = [
         "Test accuracy under a mechanism minus that on random masks that hide as much (type 1 for whole nodes, type 2 "
         f"for single entries), in points, mean over {graphs}; in brackets the number of graphs with both, where some "
-        "lack one.",
+        "lack one. Each is compared on masks that all methods have.",
         EXPLAINED,
     ]
     header = ["hidden", "rate", "explained", *map(study.label, methods)]
@@ -106,7 +106,7 @@ def mechanism_table(study: Study) -> Table:
         parts.append(_part(study, here, f"{here[0].label}, rate {rate:g}"))
     caption = [
         "Test accuracy in percent: mean of the means of masks, ± their standard deviation; in brackets the difference "
-        "from random masks that hide as much.",
+        "from random masks that hide as much, on masks that all methods have.",
         "Drawn: share of entries actually hidden. The rate of a shift is that of its incomplete side.",
     ]
     return Table("mechanisms", "Mechanisms", caption, parts)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from pagnn_bench.analysis.paper import DATASETS, METHODS
-from pagnn_bench.analysis.tables.results import Result, in_order, paired_differences
+from pagnn_bench.analysis.tables.results import Result, common_masks, in_order, mean_over, paired_differences
 from pagnn_bench.config.identity import Cell
 from pagnn_bench.config.names import Name
 
@@ -42,6 +42,11 @@ class Row:
     def label(self) -> str:
         """Of the graph."""
         return next(iter(self.results.values())).labels["data"]
+
+    @cached_property
+    def masks(self) -> set[int]:
+        """Those that all methods of the row have."""
+        return common_masks(self.results.values())
 
     def mask_fact(self, name: str) -> float | None:
         """A recorded fact about the masks, averaged over them, whatever the method; None if it was not recorded."""
@@ -94,11 +99,16 @@ class Study:
         return next((other for other in here if other.cell.missing["name"] == pattern), None)
 
     def cost(self, row: Row, method: str) -> float | None:
-        """Accuracy under a mechanism minus accuracy on random masks, in points."""
+        """Accuracy under a mechanism minus accuracy on random masks, in points.
+
+        Some masks are harder than others, so each mean is over the masks that all methods of its row have.
+        """
         random = self.at_random(row)
-        if random is None or not {method} <= row.results.keys() & random.results.keys():
+        if random is None or method not in row.results or method not in random.results:
             return None
-        return mean_of(row.results[method]) - mean_of(random.results[method])
+        if not (row.masks and random.masks):
+            return None
+        return mean_over(row.results[method], row.masks) - mean_over(random.results[method], random.masks)
 
 
 def read_study(results: Sequence[Result]) -> Study:

@@ -88,6 +88,18 @@ def test_the_cost_of_a_mechanism_is_the_difference_to_chance_averaged_over_graph
     ]
 
 
+def test_costs_are_compared_on_masks_that_all_methods_have(tmp_path):
+    """Mask 2 is 30 points easier by chance; a method that was run on it must not look as if it lost more by class."""
+    store = Store(tmp_path)
+    for method, masks in (("zero", 3), ("fp", 2)):
+        random, by_class = (make_cell(method, "cora", missing, 0.5) for missing in ("type1", "class"))
+        save_trials(store, random, lambda mask, seed: 60.0 + 30 * (mask == 2), masks=range(masks))
+        save_trials(store, by_class, lambda mask, seed: 55.0, masks=range(masks))
+    [part] = cost_table(read_study(load_results(store).under("paper"))).parts
+    assert part.header[3:] == ["FP", "Zero filling"]
+    assert [value.text for value in part.rows[0][3:]] == ["-5.0", "-5.0"]
+
+
 def test_what_a_mask_tells_stands_beside_what_seeing_it_is_worth(study):
     [part] = mask_table(study).parts
     cora = part.rows[: min(part.rules)]  # the first graph; its columns at rate 0.5
