@@ -176,7 +176,8 @@ def test_refusals(folder, capsys, monkeypatch):
         ("--best", "none"): "--best none: give a whole number of at least 1.",
         (
             "masks=2",
-        ): "masks: apply works on one incomplete graph, not on 2; give masks=1, or the index of a mask, such as masks=[2].",
+        ): "masks: apply works on one incomplete graph, not on 2; give masks=1, or the index of a mask, "
+        "such as masks=[2].",
         ("method=fp,mf",): "2 combinations: apply takes one method on one graph.",
         ("lr=1",): "lr: there is no such key; `pagnn-bench run --cfg job` shows all keys.",
         ("what",): "'what': give 'KEY=VALUE' as a string, or key=value as an argument.",
