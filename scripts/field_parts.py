@@ -38,6 +38,11 @@ def not_run(command: str) -> str:
     return f"Nothing has been run here yet: `{command}`."
 
 
+def _under(results: Results, protocol: str) -> list[Result]:
+    """The results of one protocol, without methods in other settings than the packaged ones."""
+    return [result for result in results.under(protocol) if not Name.parse(result.key.method).settings]
+
+
 def _run(results: Iterable[Result], missing: str) -> bool:
     return any(result.mean is not None and result.key.missing == missing for result in results)
 
@@ -63,7 +68,7 @@ def extreme_verdicts(results: Results) -> str:
 
 def extreme(missing: str) -> Part:
     def part(results: Results) -> str:
-        under = results.under(EXTREME)
+        under = _under(results, EXTREME)
         if not _run(under, missing):
             return not_run(f"pagnn-bench run -m experiment=extreme missing={missing}")
         abreast = len(published()[EXTREME].datasets)
@@ -77,14 +82,14 @@ def extreme(missing: str) -> Part:
 
 def mechanisms(make: Callable[[Study], Table]) -> Part:
     def part(results: Results) -> str:
-        study = read_study(results.under("paper"))
+        study = read_study(_under(results, "paper"))
         return body(make(study)) if study.mechanisms else not_run("pagnn-bench run -m experiment=mechanisms")
 
     return part
 
 
 def unlabelled(results: Results) -> str:
-    study = read_study(results.under("paper"))
+    study = read_study(_under(results, "paper"))
     command = "pagnn-bench run -m experiment=mechanisms missing=unlabelled rate=0 data.split=random"
     return body(unlabelled_table(study)) if study.unlabelled else not_run(command)
 
@@ -94,7 +99,7 @@ def unlabelled(results: Results) -> str:
 
 def dense(missing: str) -> Part:
     def part(results: Results) -> str:
-        here = [r for r in results.under("paper") if Name.parse(r.key.data).plain in DENSE]
+        here = [r for r in _under(results, "paper") if Name.parse(r.key.data).plain in DENSE]
         if not _run(here, missing):
             return not_run(f"pagnn-bench run -m experiment=dense missing={missing}")
         return body(accuracy_table(here, missing))
