@@ -119,6 +119,17 @@ def test_every_rival_is_trained_as_published(name):
             assert config[group][key] == published[key], key
 
 
+@pytest.mark.parametrize(
+    ("data", "rate"), [("cora", 0.01), ("citeseer", 0.01), ("amaphoto", 0.001), ("amacomp", 0.001)]
+)
+def test_the_gcn_behind_fillings_has_a_learning_rate_for_the_graph(data, rate):
+    """Under protocol=paper only, and not for PaGNN."""
+    for method in ("mf", "vae", "gain", "zero"):
+        assert composed(f"method={method}", f"data={data}")["protocol"]["lr"] == rate
+        assert composed(f"method={method}", f"data={data}", "protocol=shared")["protocol"]["lr"] == 0.005
+    assert composed("method=pagnn_n", f"data={data}")["protocol"]["lr"] == 0.005
+
+
 @pytest.mark.parametrize("name", sorted(set(choices("method")) - {"label_prop"}))
 def test_extreme_has_one_setting_for_all(name):
     """Apart from the learning rate of FSD-CAP, whose authors have their own."""
