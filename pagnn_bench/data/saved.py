@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,11 +52,17 @@ def read_saved(path: str, content: bytes) -> RawGraph:
         raise RequestError(
             f"data.path={path}: holds a {type(data).__name__}; save one torch_geometric Data with torch.save."
         )
-    if (given := [key for key in MASKS if _has(data, key)]) and len(given) < len(MASKS):
-        raise RequestError(
-            f"data.path={path}: has only {', '.join(given)}; a split needs {', '.join(MASKS)}."
-        )
-    return raw_graph(data, f"data.path={path}", "file")
+    raw = raw_graph(data, f"data.path={path}", "file")
+    given = [key for key in MASKS if _has(data, key)]
+    return replace(raw, splits={"file": lambda: _refuse(path, given)}) if given and not raw.splits else raw
+
+
+def _refuse(path: str, masks: list[str]) -> Split:
+    """Masks that are no split must not give way to a random one in silence."""
+    what = "has several columns in its masks, one per split"
+    if len(masks) < len(MASKS):
+        what = f"has only {', '.join(masks)}; a split needs {', '.join(MASKS)}"
+    raise RequestError(f"data.path={path}: {what}; data.split=random draws a split.")
 
 
 def _what_else(content: bytes) -> str:

@@ -49,7 +49,12 @@ def test_its_masks_are_a_split(load):
 def test_columns_of_masks_are_no_split(load):
     """One column per split, as in the heterophilous datasets: none of them is *the* split of the file."""
     columns = {key: mask[:, None].expand(-1, 10) for key, mask in MASKS.items()}
-    assert load(Data(**GRAPH.to_dict(), **columns)).split.sizes == (6, 10, 14)
+    several = Data(**GRAPH.to_dict(), **columns)
+    with pytest.raises(
+        RequestError, match="several columns in its masks, one per split; data.split=random draws a"
+    ):
+        load(several)
+    assert load(several, split="random").split.sizes == (6, 10, 14)
 
 
 def test_types_that_numpy_does_not_know(load):
