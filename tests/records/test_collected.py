@@ -151,7 +151,7 @@ def test_collecting_never_overwrites_a_table_that_it_could_not_read(filled, harm
         [sentence] = [
             line for line in capsys.readouterr().err.splitlines() if line.startswith("pagnn-bench:")
         ]
-        assert "could not be read and would be lost" in sentence
+        assert "could not be read, and trials that are only there would be lost" in sentence
         for name, content in kept.items():
             if name != description.name or harm != "description cut":
                 assert (table.parent / name).read_bytes() == content
