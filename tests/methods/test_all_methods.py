@@ -259,7 +259,7 @@ def test_with_nothing_missing_filling_changes_nothing(name):
         found, expected = method.signal(graph, CONTEXT), ceiling.signal(graph, CONTEXT)
         values = matrix(found.aggregated)
         np.testing.assert_array_equal(values[:, : complete.num_features], matrix(expected.aggregated))
-        # A method may have further columns of its own, such as the mask; with nothing missing none says more than another.
+        # Further columns of a method, such as the mask, are all the same where nothing is missing.
         further = values[:, complete.num_features :]
         assert (further == further[:, :1]).all()
         np.testing.assert_array_equal(matrix(found.operator), matrix(expected.operator))
